@@ -1,0 +1,23 @@
+/* schedule.h: decides what happens when: PLACED to SCHEDULED. */
+#ifndef TILEC_SCHEDULE_H
+#define TILEC_SCHEDULE_H
+#include "ir/tile.h"
+
+/* pipeline.c: PIPELINED loops become rings: slots for loaded buffers, a prologue, loads that run
+ * ahead, exact waits. Leaves serial loops only. */
+void pipeline(struct module *m);
+
+/* operands.c: each gemm on shared operands becomes steps of one instruction depth: COPYs from
+ * shared memory to register fragments and gemms on those; invariant operands are loaded before the
+ * loop, and fragments are double-buffered across steps (and the loop's back edge) where the
+ * register estimate allows. */
+void operands(struct module *m);
+
+/* sync.c: the fewest barriers that order every hazard on shared memory. Leaves SCHEDULED. */
+void sync(struct module *m);
+
+/* shared.c: a byte offset for every shared buffer; reuse only where a barrier orders it. Reports
+ * the budget table where it does not fit; fewer stages are tried first (W_STAGES). */
+void shared(struct module *m);
+
+#endif
