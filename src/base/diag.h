@@ -39,7 +39,7 @@ void diag_fix(struct diag *d, struct span span, const char *replacement, const c
 void diag_remark(struct diag *d, struct span span, const char *topic, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-int diag_errors(const struct diag *d);   /* warnings that became errors included */
+int diag_errors(const struct diag *d); /* warnings that became errors included */
 int diag_warnings(const struct diag *d);
 bool diag_full(const struct diag *d); /* the limit of errors is reached: stop looking for more */
 

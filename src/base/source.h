@@ -25,7 +25,8 @@ struct position {
 
 struct source *source_of_text(struct arena *a, const char *path, const char *text, size_t length);
 
-/* Reads `path` ("-" is standard input). NULL with *why set if that fails or the file exceeds 2 GiB. */
+/* Reads `path` ("-" is standard input). NULL with *why set if that fails or the file exceeds 2 GiB.
+ */
 struct source *source_read(struct arena *a, const char *path, const char **why);
 
 struct position source_position(const struct source *s, uint32_t offset);

@@ -5,18 +5,18 @@
 #include <string.h>
 
 /* A zeroed VEC is empty. Growth moves the items: keep indices, not pointers, across a push. */
-#define VEC(type)                                                                                  \
-    struct {                                                                                       \
-        type *at;                                                                                  \
-        int count, room;                                                                           \
+#define VEC(type)        \
+    struct {             \
+        type *at;        \
+        int count, room; \
     }
 
 void *vec_grow(struct arena *a, void *items, int count, int *room, size_t size); /* arena.c */
 
-#define vec_push(a, v, item)                                                                       \
-    ((v)->count == (v)->room                                                                       \
-         ? (void)((v)->at = vec_grow((a), (v)->at, (v)->count, &(v)->room, sizeof *(v)->at))       \
-         : (void)0,                                                                                \
+#define vec_push(a, v, item)                                                                 \
+    ((v)->count == (v)->room                                                                 \
+         ? (void)((v)->at = vec_grow((a), (v)->at, (v)->count, &(v)->room, sizeof *(v)->at)) \
+         : (void)0,                                                                          \
      (v)->at[(v)->count++] = (item))
 
 #endif

@@ -1,0 +1,126 @@
+/* arena.c: one bump arena per compilation; nothing is freed alone.
+ *
+ * Blocks come from calloc, so fresh memory is zero without touching its pages; a request larger
+ * than a block gets a block of its own and leaves the current one in use. */
+#include "arena.h"
+#include "internal.h"
+#include "vec.h"
+#include <limits.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#define POISON(at, bytes)   ASAN_POISON_MEMORY_REGION((at), (bytes))
+#define UNPOISON(at, bytes) ASAN_UNPOISON_MEMORY_REGION((at), (bytes))
+enum { RED_ZONE = 16 };
+#else
+#define POISON(at, bytes)   ((void)(at), (void)(bytes))
+#define UNPOISON(at, bytes) ((void)(at), (void)(bytes))
+enum { RED_ZONE = 0 };
+#endif
+
+enum { ALIGNMENT = 16, FIRST_BLOCK = 1 << 16, LARGEST_BLOCK = 1 << 22 };
+
+struct block {
+    struct block *older;
+    size_t bytes; /* after the header */
+    _Alignas(ALIGNMENT) char memory[];
+};
+
+struct arena {
+    struct block *blocks;
+    char *at, *end; /* free part of the block in use */
+    size_t next_block, handed_out;
+};
+
+_Noreturn static void out_of_memory(void) {
+    fputs("tilec: out of memory\n", stderr);
+    exit(70);
+}
+
+struct arena *arena_new(void) {
+    struct arena *a = calloc(1, sizeof *a);
+    if (!a) out_of_memory();
+    a->next_block = FIRST_BLOCK;
+    return a;
+}
+
+void arena_free(struct arena *a) {
+    if (!a) return;
+    for (struct block *b = a->blocks, *older; b; b = older) {
+        older = b->older;
+        UNPOISON(b->memory, b->bytes);
+        free(b);
+    }
+    free(a);
+}
+
+static struct block *new_block(struct arena *a, size_t bytes) {
+    struct block *b = calloc(1, sizeof *b + bytes);
+    if (!b) out_of_memory();
+    b->older = a->blocks;
+    b->bytes = bytes;
+    a->blocks = b;
+    POISON(b->memory, bytes);
+    return b;
+}
+
+void *arena_alloc(struct arena *a, size_t bytes) {
+    if (bytes > SIZE_MAX / 4) out_of_memory();
+    size_t need = (bytes + RED_ZONE + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+    char *memory;
+    a->handed_out += bytes;
+    if (need <= (size_t)(a->end - a->at)) {
+        memory = a->at;
+        a->at += need;
+    } else if (need > a->next_block / 4) {
+        memory = new_block(a, need)->memory;
+    } else {
+        struct block *b = new_block(a, a->next_block);
+        memory = b->memory;
+        a->at = b->memory + need;
+        a->end = b->memory + b->bytes;
+        if (a->next_block < LARGEST_BLOCK) a->next_block *= 2;
+    }
+    UNPOISON(memory, bytes);
+    return memory;
+}
+
+char *arena_strndup(struct arena *a, const char *text, size_t length) {
+    char *copy = arena_alloc(a, length + 1);
+    if (length) memcpy(copy, text, length);
+    return copy;
+}
+
+char *arena_vprintf(struct arena *a, const char *format, va_list arguments) {
+    va_list again;
+    va_copy(again, arguments);
+    int length = vsnprintf(NULL, 0, format, arguments);
+    if (length < 0) out_of_memory();
+    char *text = arena_alloc(a, (size_t)length + 1);
+    vsnprintf(text, (size_t)length + 1, format, again);
+    va_end(again);
+    return text;
+}
+
+char *arena_printf(struct arena *a, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    char *text = arena_vprintf(a, format, arguments);
+    va_end(arguments);
+    return text;
+}
+
+size_t arena_bytes(const struct arena *a) { return a->handed_out; }
+
+void *vec_grow(struct arena *a, void *items, int count, int *room, size_t size) {
+    if (*room > INT_MAX / 2) out_of_memory();
+    *room = *room ? *room * 2 : 8;
+    void *grown = arena_alloc(a, (size_t)*room * size);
+    if (count) memcpy(grown, items, (size_t)count * size);
+    return grown;
+}

@@ -1,0 +1,51 @@
+/* internal.h: what the files of base/ share. */
+#ifndef TILEC_BASE_INTERNAL_H
+#define TILEC_BASE_INTERNAL_H
+#include "diag.h"
+#include "vec.h"
+#include <stdarg.h>
+
+/* arena.c */
+char *arena_vprintf(struct arena *a, const char *format, va_list arguments)
+    __attribute__((format(printf, 2, 0)));
+
+struct diag_fix {
+    struct span span;
+    const char *replacement, *message;
+};
+
+struct diag_note {
+    struct span span;
+    const char *message;
+};
+
+struct diag_entry {
+    enum diag_code code;
+    bool error; /* of the source, or a warning that -Werror promoted */
+    bool promoted;
+    struct span span;
+    const char *message;
+    VEC(struct diag_note) notes;
+    VEC(struct diag_fix) fixes;
+};
+
+struct diag_remark {
+    struct span span;
+    const char *topic, *message;
+};
+
+struct diag {
+    struct arena *arena;
+    const struct source *source;
+    VEC(struct diag_entry *) entries;
+    VEC(struct diag_remark) remarks;
+    struct diag_entry *last;  /* NULL: the last report was dropped */
+    struct diag_entry **seen; /* open hash table of `entries` */
+    int seen_room;
+    int errors, warnings, limit;
+    enum diag_state state[DIAG_CODE_COUNT];
+};
+
+const char *diag_code_name(enum diag_code code);
+
+#endif
