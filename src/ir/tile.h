@@ -142,7 +142,9 @@ struct stmt {
             enum gemm_policy policy;
             struct expr *clear;       /* bool; c counts as 0 where true; NULL: false */
             int32_t atom;             /* PLACED: mma_row id; -1: plain FMA */
-            int32_t row_warps, column_warps; /* PLACED */
+            int32_t row_warps, column_warps; /* PLACED; warp = row * column_warps + column: WARP
+                                                digits {row_warps, stride column_warps} along m,
+                                                {column_warps, stride 1} along n */
         } gemm;
         struct {
             /* dst = combine over axis `axis` of src (and the old dst unless clear). dst has src's
@@ -152,6 +154,10 @@ struct stmt {
             int32_t axis;
             enum reduce_op op;
             bool clear, nan;
+            /* PLACED, parts > 1: dst keeps the axis with extent `parts` (one element a warp that
+             * shares the axis); element p combines the src elements j with
+             * j / part_weight % parts == p. 0: an ordinary reduction. */
+            int32_t parts, part_weight;
         } reduce;
         struct { int32_t id, threads; } barrier; /* 0, 0: the whole block */
         struct { int32_t groups; } wait;         /* at most so many cp.async groups still open */
