@@ -1,0 +1,80 @@
+/* unit.c: the whole .cu file: head, device functions used, kernels, launchers. */
+#include "emit_cuda/internal.h"
+
+
+static void print_head(struct text *out, struct module *const *modules, int count,
+                       const struct emit_options *o) {
+    text_printf(out, "// Kernels of %s, made by tilec %s; do not edit.\n", o->source_name, o->version);
+    text_puts(out, "// tilec claims no rights in its output; the support code it copies in is 0BSD.\n//\n// For");
+    for (int i = 0; i < count; i++) text_printf(out, "%s %s", i ? "," : "", modules[i]->target->name);
+    text_puts(out, ".\n");
+}
+
+/* Code for an architecture that was not asked for must not be made by accident. The compute_90 pass
+ * that `nvcc -arch=sm_90a` adds is let through: its kernels trap and the launcher never picks them. */
+static void print_guard(struct text *out, struct module *const *modules, int count) {
+    text_puts(out, "#if defined(__CUDA_ARCH__)");
+    for (int i = 0; i < count; i++) text_printf(out, " && __CUDA_ARCH__ != %d0", modules[i]->target->capability);
+    text_puts(out, "\n#error \"this file holds code for");
+    for (int i = 0; i < count; i++) text_printf(out, " %s", modules[i]->target->name);
+    text_puts(out, " only: compile it with the matching -gencode, or run tilec with --arch\"\n#endif\n\n");
+}
+
+static bool uses_print(const struct kblock *b) {
+    for (const struct kstmt *s = b->first; s; s = s->next) {
+        if (s->kind == K_PRINT || s->kind == K_ASSERT) return true;
+        if (s->kind == K_FOR && uses_print(&s->loop.body)) return true;
+        if (s->kind == K_WHILE && uses_print(&s->repeat.body)) return true;
+        if (s->kind == K_IF && (uses_print(&s->branch.then) || uses_print(&s->branch.otherwise))) return true;
+    }
+    return false;
+}
+
+static void emit_module(struct emitter *e, struct module *m) {
+    e->module = m;
+    for (int i = 0; i < m->functions.count; i++) {
+        e->function = m->functions.at[i];
+        for (int j = 0; j < e->function->kernels.count; j++) {
+            e->kernel = e->function->kernels.at[j];
+            e->names = names_new(e->arena);
+            text_printf(e->out, "// %s, %s, %d threads, %d bytes of shared memory\n",
+                        e->function->doc ? e->function->doc : e->function->name->text, m->target->name,
+                        e->kernel->threads, e->kernel->shared_bytes);
+            emit_kernel(e);
+            text_puts(e->out, "\n");
+        }
+    }
+}
+
+static bool any_print(struct module *const *modules, int count) {
+    for (int i = 0; i < count; i++)
+        for (int j = 0; j < modules[i]->functions.count; j++)
+            for (int k = 0; k < modules[i]->functions.at[j]->kernels.count; k++)
+                if (uses_print(&modules[i]->functions.at[j]->kernels.at[k]->code->body)) return true;
+    return false;
+}
+
+void emit_cuda(struct text *out, struct module *const *modules, int count,
+               const struct emit_options *o) {
+    struct text kernels = text_new(out->arena);
+    struct emitter e = {.arena = out->arena, .out = &kernels, .helpers = helpers_new(out->arena), .options = o};
+    for (int i = 0; i < count; i++) emit_module(&e, modules[i]);
+    print_head(out, modules, count, o);
+    print_guard(out, modules, count);
+    bool prints = any_print(modules, count);
+    if (!o->entry_points) text_printf(out, "#include \"%s\"\n", o->header_name);
+    text_puts(out, "#include <cuda_runtime.h>\n#include <stdint.h>\n");
+    if (prints || !o->entry_points) text_puts(out, "#include <stdio.h>\n");
+    text_puts(out, "\n");
+    helpers_print(e.helpers, out);
+    text_puts(out, kernels.at);
+    if (o->entry_points) return;
+    text_printf(out, "#line 1 \"launchers of %s\"\n", o->source_name);
+    text_puts(out, host_support);
+    text_puts(out, "\n");
+    struct function_ir **functions;
+    int n = all_functions(out->arena, modules, count, &functions);
+    e.out = out;
+    e.module = count ? modules[0] : NULL;
+    for (int i = 0; i < n; i++) emit_launcher(&e, modules, count, functions[i]);
+}
