@@ -146,3 +146,22 @@ bool diag_set(struct diag *d, const char *name, enum diag_state state) {
 }
 
 void diag_set_limit(struct diag *d, int errors) { d->limit = errors > 0 ? errors : 0; }
+
+/* -- Errors that turn out to be warnings ---------------------------------------------------------
+ */
+
+int diag_mark(const struct diag *d) { return d->entries.count; }
+
+void diag_demote(struct diag *d, int mark, enum diag_code code, const char *prefix) {
+    for (int i = mark; i < d->entries.count; i++) {
+        struct diag_entry *e = d->entries.at[i];
+        if (!e->error) continue;
+        e->message = arena_printf(d->arena, "%s%s", prefix, e->message);
+        e->code = code;
+        e->error = e->promoted = d->state[code] == DIAG_AS_ERROR;
+        d->errors -= !e->error;
+        d->warnings += !e->error;
+    }
+    memset(d->seen, 0, sizeof *d->seen * (size_t)d->seen_room);
+    for (int i = 0; i < d->entries.count; i++) *slot_of(d, d->entries.at[i]) = d->entries.at[i];
+}

@@ -47,6 +47,11 @@ bool diag_full(const struct diag *d); /* the limit of errors is reached: stop lo
 bool diag_set(struct diag *d, const char *name, enum diag_state state);
 void diag_set_limit(struct diag *d, int errors); /* 0: none */
 
+/* Errors reported after `mark` become warnings of `code`, each message behind `prefix`: what an
+ * architecture that was not asked for by name cannot take does not stop the others. */
+int diag_mark(const struct diag *d);
+void diag_demote(struct diag *d, int mark, enum diag_code code, const char *prefix);
+
 /* Prints everything collected, in the order of reporting, with a summary line (text form). */
 void diag_print_text(const struct diag *d, struct text *out, bool color);
 void diag_print_json(const struct diag *d, struct text *out);
