@@ -1,0 +1,110 @@
+/* plan.h: what the files of src/layout share: a kernel as sites (tile operations) and views (how a
+ * site touches a buffer), and the questions asked of them. */
+#ifndef TILEC_PLAN_H
+#define TILEC_PLAN_H
+#include "ir/tile.h"
+#include "layout/place.h"
+
+/* How a MAP or COPY touches a buffer. Views of one buffer with equal indices are one view. */
+struct view {
+    struct buffer *buffer;
+    unsigned kind;   /* ACCESS_READ | ACCESS_WRITE */
+    bool in_place;   /* FRAGMENT: each axis is a domain axis of its own or a unit axis at 0 */
+    bool full;       /* in place, and every domain axis of more than one element occurs */
+    int axis[TILE_RANK];             /* in place: domain axis of each buffer axis; -1: unit */
+    struct expr *index[TILE_RANK];   /* as written; for a COPY base + axis */
+    /* GLOBAL and SHARED: the element offset as a function of the domain axes. */
+    bool affine;
+    int64_t coefficient[TILE_RANK];  /* by domain axis, in elements; symbolic strides: a stand-in */
+    int64_t alignment;               /* known divisor of all that does not move along `run_axis` */
+    int run_axis;                    /* domain axis with coefficient 1, -1 without */
+};
+
+/* A statement that wants layouts. */
+struct site {
+    struct stmt *stmt;
+    struct block *block; /* that holds it */
+    double weight;       /* guess at how often it runs a block */
+    int work;            /* operations an iteration of a MAP */
+    bool once;           /* MAP with an atomic whose old value is used: no copies may run it */
+    VEC(struct view) views; /* MAP, COPY */
+    bool searched;
+    struct layout free_domain; /* the best domain as far as memory is concerned */
+};
+
+struct plan {
+    struct module *m;
+    struct function_ir *f;
+    struct kernel *k;
+    struct arena *arena;
+    int warps;
+    VEC(struct site) sites;
+    VEC(struct buffer *) trail; /* fragments in the order in which they got their layout */
+};
+
+/* -- normal.c: rewrites that leave gemm and reduce operands whole fragments ----------------------- */
+void normalise(struct plan *p);
+
+/* -- sites.c --------------------------------------------------------------------------------------- */
+void collect_sites(struct plan *p);
+/* The domain of a MAP or COPY; NULL of others. */
+struct domain *site_domain(const struct site *s);
+/* How `index` of a fragment looks from the domain. */
+void view_classify(struct view *v, const struct domain *d);
+
+/* -- candidates.c ---------------------------------------------------------------------------------- */
+/* A partition of a tile: `vector` registers along the axis `fast`, then lanes, warps, registers. */
+struct split {
+    int fast, vector;
+    int lanes[TILE_RANK], warps[TILE_RANK];
+};
+struct layout split_layout(int rank, const int32_t *extent, const struct split *s);
+struct candidates {
+    VEC(struct layout) layouts;
+};
+/* Partitions of a tile along the axes of the bit set `fast`, without wasteful ones. */
+void add_partitions(struct plan *p, struct candidates *c, int rank, const int32_t *extent,
+                    unsigned fast);
+/* Tiles of which `slice` (axis k of it is axis axis[k] of the tile) is the slice. */
+void add_extensions(struct plan *p, struct candidates *c, const struct layout *slice,
+                    const int *axis, const struct domain *tile);
+void add_candidate(struct plan *p, struct candidates *c, const struct layout *l);
+
+/* -- relate.c: layouts seen through views ---------------------------------------------------------- */
+struct layout domain_of_view(const struct domain *d, const struct view *v, const struct layout *l);
+struct layout view_of_domain(const struct view *v, const struct layout *domain);
+/* Every thread that runs an iteration holds the element the view touches, in a register known at
+ * compile time; for a write also the reverse: all copies are written. */
+bool held_in_place(const struct layout *domain, const struct view *v, const struct layout *l);
+/* The result layouts of a reduction: complete, and with one element a warp that shares the axis. */
+struct layout reduced_layout(const struct layout *src, int axis, bool keep_unit);
+struct layout partial_layout(const struct layout *src, int axis, int32_t parts);
+/* The WARP digit of an axis: radix (1 without) and weight; false if there are several. */
+bool axis_warps(const struct layout *l, int axis, int32_t *parts, int32_t *weight);
+/* The layout that the mma row wants of operand 'a', 'b' or 'c', in the buffer's own axes. */
+struct layout gemm_layout(const struct module *m, const struct stmt *gemm, char operand);
+
+/* -- cost.c: estimates in issue slots of one block -------------------------------------------------- */
+double domain_cost(const struct plan *p, const struct site *s, const struct layout *domain);
+double reduce_cost(const struct plan *p, const struct layout *src, int axis);
+double convert_cost(const struct plan *p, const struct buffer *b);
+int view_vector(const struct view *v, const struct layout *domain); /* elements an access */
+
+/* -- solve.c: gives every fragment a layout and every site a domain --------------------------------- */
+void solve(struct plan *p);
+
+/* -- convert.c, exchange.c: makes explicit what is not held in place --------------------------------- */
+void convert(struct plan *p);
+void exchange(struct plan *p, struct site *s); /* a REDUCE that crosses warps */
+struct buffer *new_buffer(struct plan *p, enum scope scope, const char *base, const struct buffer *like);
+struct stmt *copy_whole(struct plan *p, struct buffer *from, struct buffer *to, struct span span);
+void put_before(struct site *s, struct stmt *new_stmt);
+void put_after(struct site *s, struct stmt *new_stmt);
+
+/* -- memory.c: layouts of shared buffers -------------------------------------------------------------- */
+void place_shared(struct plan *p);
+
+/* -- explain.c ------------------------------------------------------------------------------------------ */
+const char *layout_words(struct plan *p, const struct layout *l);
+
+#endif
