@@ -24,7 +24,7 @@ struct source *source_of_text(struct arena *a, const char *path, const char *tex
     return s;
 }
 
-enum { LARGEST_FILE = 0x7fffffff };
+enum { LARGEST_FILE = 0x7fff0000 };
 
 /* The whole stream in memory of malloc; NULL with *why set if that fails. */
 static char *read_all(FILE *file, size_t *length, const char **why) {
@@ -35,7 +35,7 @@ static char *read_all(FILE *file, size_t *length, const char **why) {
         size_t got = fread(text + *length, 1, room - *length, file);
         *length += got;
         if (*length > LARGEST_FILE) {
-            *why = "the file exceeds 2 GiB";
+            *why = "the file is larger than 2 GiB";
             break;
         }
         if (*length < room) {
