@@ -9,6 +9,7 @@
  * compiler's only prover: bounds, alignment and overflow are answered "yes" or "unknown". */
 #ifndef TILEC_EXPR_H
 #define TILEC_EXPR_H
+#include "base/cursor.h"
 #include "base/intern.h"
 #include "base/source.h"
 #include "target/target.h"
@@ -30,6 +31,21 @@ enum function {
 #include "functions.def"
     FN_COUNT
 };
+
+enum function_types {
+    TYPES_SAME, TYPES_FLOAT, TYPES_INTEGER, TYPES_COMPARE, TYPES_LOGIC, TYPES_SHIFT, TYPES_TEST,
+    TYPES_SPECIAL
+};
+enum { FLAG_ZERO = 0, FLAG_INFIX = 1, FLAG_LANGUAGE = 2 };
+struct function_row {
+    const char *name;
+    int arity;
+    enum function_types types;
+    unsigned flags;
+    const char *doc;
+};
+const struct function_row *function_row(enum function fn); /* functions.c */
+int function_find(const char *name);                       /* by `name`; -1 if unknown */
 
 enum var_kind {
     VAR_AXIS,     /* iteration axis of a MAP/COPY domain: 0 … extent-1 */
@@ -73,6 +89,8 @@ struct expr {
         struct array *array;
     };
     int64_t lo, hi, divisor; /* integers: as in struct var */
+    uint32_t uses_kinds;     /* summaries that make the questions below cheap: bits by var_kind, */
+    uint64_t uses_vars, uses_buffers; /* by id modulo 64 */
 };
 
 struct exprs; /* the hash-consing table, one a module */
@@ -114,8 +132,8 @@ struct expr *expr_rewrite(struct exprs *x, struct expr *e,
 
 /* -- affine.c ------------------------------------------------------------------------------------ */
 enum { AFFINE_TERMS = 16 };
-/* constant + sum of coefficient * atom; atoms are distinct non-affine expressions or variables, by
- * ascending id. */
+/* constant + sum of coefficient * atom; atoms are distinct non-affine expressions or variables, in
+ * a fixed order (block and thread variables first, then by name and structure). */
 struct affine {
     int64_t constant;
     int32_t count;
@@ -134,13 +152,35 @@ bool expr_proves_le(struct exprs *x, struct expr *a, struct expr *b);
 bool expr_proves_lt(struct exprs *x, struct expr *a, struct expr *b);
 
 /* -- expr_text.c --------------------------------------------------------------------------------- */
-void expr_print(struct text *t, const struct expr *e); /* the texts' own syntax, readable back */
+void expr_print(struct text *t, const struct expr *e); /* the texts' own syntax, source names */
+
+/* Names that tell apart what has one name in the source: "i", then "i_1"… in order of first use. */
+struct name_table;
+struct name_table *name_table_new(struct arena *a, struct interns *names);
+const char *name_of_var(struct name_table *n, const struct var *v);
+const char *name_of_buffer(struct name_table *n, const struct buffer *b);
+const char *name_of_array(struct name_table *n, const struct array *a);
+void expr_print_named(struct text *t, const struct expr *e, struct name_table *n);
+/* ":index[0,31]/4": type, range and divisor of a variable where it is bound. */
+void var_print_type(struct text *t, const struct var *v);
+bool var_read_type(struct cursor *c, struct var *v);
+
+/* Reads what expr_print_named wrote, node for node; NULL after cursor_fail. */
+struct expr_names {
+    struct exprs *exprs;
+    void *data;
+    struct var *(*var)(void *data, const char *name);       /* NULL if unknown */
+    struct buffer *(*buffer)(void *data, const char *name);
+    struct array *(*array)(void *data, const char *name);   /* may be NULL */
+};
+struct expr *expr_read(struct cursor *c, const struct expr_names *names);
 
 /* -- arith.c: element arithmetic as the GPU does it (README decisions 15, 16, 39-41) --------------- */
 union scalar {
     int64_t i;  /* integers: sign- or zero-extended; bool 0/1 */
     double f;   /* floats: a value that the dtype represents exactly */
 };
+/* `type` is that of the arguments (COMPARE, TEST, LOGIC included). */
 union scalar scalar_op(enum function fn, enum dtype type, const union scalar *args);
 union scalar scalar_cast(union scalar v, enum dtype from, enum dtype to);
 double scalar_round(double value, enum dtype to); /* nearest even, in range of the float type */

@@ -219,7 +219,9 @@ struct module {
     const struct source *source;
     const struct target *target;
     enum level level;
+    const char *after; /* name of the pass that ran last, for the header line of texts; may be NULL */
     bool fast_math;
+    VEC(struct sym *) issued; /* names module_name gave out */
     VEC(struct function_ir *) functions;
 };
 
