@@ -9,7 +9,7 @@ struct emit_options {
     const char *header_name; /* what the .cu includes */
     const char *stem;        /* for the include guard */
     enum { LINE_TILE, LINE_NONE, LINE_OUTPUT } line;
-    bool entry_points;       /* ptx/cubin output: extern "C" __global__, no launchers */
+    bool entry_points; /* ptx/cubin output: extern "C" __global__, no launchers */
 };
 
 /* modules: the same source compiled for each architecture, ascending, all at KERNEL level; a

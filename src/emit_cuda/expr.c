@@ -16,9 +16,24 @@ static const struct form forms[FN_COUNT] = {
 #include "cuda.def"
 };
 
-/* C's precedence of what is being written; an operand below what its place asks for is bracketed. */
-enum prec { PREC_ANY, PREC_CHOICE, PREC_LOR, PREC_LAND, PREC_OR, PREC_XOR, PREC_AND, PREC_EQ,
-            PREC_LT, PREC_SHIFT, PREC_ADD, PREC_MUL, PREC_UNARY, PREC_ATOM };
+/* C's precedence of what is being written; an operand below what its place asks for is bracketed.
+ */
+enum prec {
+    PREC_ANY,
+    PREC_CHOICE,
+    PREC_LOR,
+    PREC_LAND,
+    PREC_OR,
+    PREC_XOR,
+    PREC_AND,
+    PREC_EQ,
+    PREC_LT,
+    PREC_SHIFT,
+    PREC_ADD,
+    PREC_MUL,
+    PREC_UNARY,
+    PREC_ATOM
+};
 
 static void emit_at(struct emitter *e, const struct expr *x, enum prec outer, bool wide);
 
@@ -42,8 +57,7 @@ const char *emit_type(const struct emitter *e, enum dtype t, int64_t lo, int64_t
     case CLASS_INT:
         if (t == DTYPE_I64) return "long long";
         return t == DTYPE_I32 ? "int" : dtype_device_type(t);
-    case CLASS_UINT:
-        return t == DTYPE_U64 ? "unsigned long long" : dtype_device_type(t);
+    case CLASS_UINT: return t == DTYPE_U64 ? "unsigned long long" : dtype_device_type(t);
     case CLASS_NONE: break;
     }
     return "void";
@@ -61,7 +75,8 @@ const char *array_name(struct emitter *e, const struct array *a) {
     return names_of(e->names, a, a->name ? a->name->text : "r");
 }
 
-/* -- Literals ------------------------------------------------------------------------------------ */
+/* -- Literals ------------------------------------------------------------------------------------
+ */
 static void emit_integer(struct emitter *e, const struct expr *x, bool wide) {
     int64_t v = x->integer;
     if (x->dtype == DTYPE_BOOL) {
@@ -98,7 +113,8 @@ static void emit_float(struct emitter *e, const struct expr *x) {
     }
 }
 
-/* -- Operators ------------------------------------------------------------------------------------- */
+/* -- Operators
+ * ------------------------------------------------------------------------------------- */
 static void open(struct emitter *e, bool on) {
     if (on) text_puts(e->out, "(");
 }
@@ -133,15 +149,19 @@ static void emit_division(struct emitter *e, const struct expr *x, enum prec out
         enum prec own = quotient ? PREC_SHIFT : PREC_AND;
         open(e, own < outer);
         emit_at(e, a, own, wide);
-        if (quotient) text_printf(e->out, " >> %d", log);
-        else text_printf(e->out, " & %lld", (long long)(((int64_t)1 << log) - 1));
+        if (quotient)
+            text_printf(e->out, " >> %d", log);
+        else
+            text_printf(e->out, " & %lld", (long long)(((int64_t)1 << log) - 1));
         close(e, own < outer);
     } else if ((a->lo >= 0 || dtype_class_of(x->dtype) == CLASS_UINT) && b->lo > 0) {
         emit_infix(e, x, quotient ? "/" : "%", PREC_MUL, outer, wide);
     } else {
         const char *name = quotient ? "floordiv" : "floormod";
-        if (e->host) name = quotient ? "tilec_floordiv" : "tilec_floormod";
-        else helper_use(e->helpers, name);
+        if (e->host)
+            name = quotient ? "tilec_floordiv" : "tilec_floormod";
+        else
+            helper_use(e->helpers, name);
         text_printf(e->out, "%s(", name);
         emit_at(e, a, PREC_ANY, wide);
         text_puts(e->out, ", ");
@@ -187,8 +207,9 @@ static void emit_template(struct emitter *e, const char *form, const struct expr
             text_printf(e->out, "%c", *c);
             continue;
         }
-        bool alone = (c == form || c[-1] == '(' || (c[-1] == ' ' && c > form + 1 && c[-2] == ',')) &&
-                     (c[2] == ')' || c[2] == ',');
+        bool alone =
+            (c == form || c[-1] == '(' || (c[-1] == ' ' && c > form + 1 && c[-2] == ',')) &&
+            (c[2] == ')' || c[2] == ',');
         emit_at(e, x->args[*++c - '0'], alone ? PREC_ANY : PREC_ATOM, wide);
     }
 }
@@ -223,8 +244,10 @@ static void emit_bits(struct emitter *e, const struct expr *x, bool wide) {
     text_printf(e->out, "(%s", is_64 ? "__clzll((long long)" : "__clz((int)");
     if (narrow_bits > 0) text_printf(e->out, "(0x%xu & (unsigned)", (1u << (32 - narrow_bits)) - 1);
     emit_at(e, x->args[0], PREC_UNARY, wide);
-    if (narrow_bits > 0) text_printf(e->out, ")) - %d)", narrow_bits);
-    else text_puts(e->out, "))");
+    if (narrow_bits > 0)
+        text_printf(e->out, ")) - %d)", narrow_bits);
+    else
+        text_puts(e->out, "))");
 }
 
 static void emit_shift(struct emitter *e, const struct expr *x, enum prec outer, bool wide) {
@@ -309,7 +332,8 @@ static void emit_function(struct emitter *e, const struct expr *x, enum prec out
     }
 }
 
-/* -- Conversions ------------------------------------------------------------------------------------- */
+/* -- Conversions
+ * ------------------------------------------------------------------------------------- */
 static void int_range(enum dtype t, const char **lo, const char **hi) {
     switch (t) {
     case DTYPE_I8: *lo = "-128", *hi = "127"; break;
@@ -352,13 +376,15 @@ static void emit_cast(struct emitter *e, const struct expr *x, enum prec outer, 
     if (x->dtype == DTYPE_BOOL && a->dtype != DTYPE_BOOL) {
         open(e, PREC_EQ < outer);
         emit_at(e, a, PREC_LT, false);
-        text_puts(e->out, dtype_is_float(a->dtype) ? (a->dtype == DTYPE_F64 ? " != 0.0" : " != 0.0f")
-                                                   : " != 0");
+        text_puts(e->out, dtype_is_float(a->dtype)
+                              ? (a->dtype == DTYPE_F64 ? " != 0.0" : " != 0.0f")
+                              : " != 0");
         close(e, PREC_EQ < outer);
     } else if (dtype_is_float(a->dtype) && !dtype_is_float(x->dtype)) {
         emit_truncation(e, x);
     } else {
-        bool same = !strcmp(emit_type(e, x->dtype, x->lo, x->hi), emit_type(e, a->dtype, a->lo, a->hi));
+        bool same =
+            !strcmp(emit_type(e, x->dtype, x->lo, x->hi), emit_type(e, a->dtype, a->lo, a->hi));
         if (same && !wide) {
             emit_at(e, a, outer, wide);
             return;
@@ -370,7 +396,8 @@ static void emit_cast(struct emitter *e, const struct expr *x, enum prec outer, 
     }
 }
 
-/* -- All ---------------------------------------------------------------------------------------------- */
+/* -- All
+ * ---------------------------------------------------------------------------------------------- */
 /* `wide`: an INDEX expression must come out as 64 bits; its leaves are widened. */
 static void emit_leaf(struct emitter *e, const struct expr *x, const char *name, enum prec outer,
                       bool wide) {
@@ -381,8 +408,10 @@ static void emit_leaf(struct emitter *e, const struct expr *x, const char *name,
 }
 
 static void emit_at(struct emitter *e, const struct expr *x, enum prec outer, bool wide) {
-    if (x->dtype != DTYPE_INDEX) wide = false;
-    else if (!wide && !e->host && !narrow(x)) wide = true;
+    if (x->dtype != DTYPE_INDEX)
+        wide = false;
+    else if (!wide && !e->host && !narrow(x))
+        wide = true;
     /* A narrow part of a wide expression is computed in 32 bits and widened once. */
     if (wide && !e->host && narrow(x) && (x->kind == EXPR_OP || x->kind == EXPR_SELECT)) {
         open(e, PREC_UNARY < outer);

@@ -64,7 +64,9 @@ static void print_signature(struct text *out, struct module *const *modules, int
             expr_print(out, b->dim[j]);
         }
         text_printf(out, "], %d-byte aligned%s\n", tensor_alignment(modules, count, f, b),
-                    b->output ? ", written" : b->written ? ", read and written" : "");
+                    b->output    ? ", written"
+                    : b->written ? ", read and written"
+                                 : "");
     }
     text_puts(out, " */\n");
 }
@@ -84,14 +86,23 @@ static void print_function(struct text *out, struct module *const *modules, int 
     const char *n = f->name->text;
     print_signature(out, modules, count, f);
     emit_args_struct(out, f);
-    text_printf(out, "TILEC_NODISCARD int %s_launch(const %s_args *args, int variant, struct CUstream_st *stream);\n", n, n);
-    text_printf(out, "TILEC_NODISCARD int %s_query(const %s_args *args, int variant, int sm, tilec_config *out);\n", n, n);
-    text_printf(out, "size_t %s_explain(int status, const %s_args *args, char *text, size_t size);\n", n, n);
+    text_printf(out,
+                "TILEC_NODISCARD int %s_launch(const %s_args *args, int variant, struct "
+                "CUstream_st *stream);\n",
+                n, n);
+    text_printf(out,
+                "TILEC_NODISCARD int %s_query(const %s_args *args, int variant, int sm, "
+                "tilec_config *out);\n",
+                n, n);
+    text_printf(out,
+                "size_t %s_explain(int status, const %s_args *args, char *text, size_t size);\n", n,
+                n);
     text_printf(out, "TILEC_NODISCARD static inline int %s(", n);
     print_parameters(out, f);
     text_printf(out, ")\n{\n    %s_args args_;\n", n);
     for (int i = 0; i < f->params.count; i++)
-        text_printf(out, "    args_.%s = %s;\n", f->params.at[i].name->text, f->params.at[i].name->text);
+        text_printf(out, "    args_.%s = %s;\n", f->params.at[i].name->text,
+                    f->params.at[i].name->text);
     if (!f->params.count) text_puts(out, "    args_.unused = 0;\n");
     text_printf(out, "    return %s_launch(&args_, -1, stream);\n}\n\n", n);
 }
@@ -100,13 +111,18 @@ void emit_header(struct text *out, struct module *const *modules, int count,
                  const struct emit_options *o) {
     struct function_ir **functions;
     int n = all_functions(out->arena, modules, count, &functions);
-    text_printf(out, "/* Launchers for the kernels of %s, made by tilec %s; do not edit.\n"
-                     " * tilec claims no rights in its output; the support code it copies in is 0BSD. */\n#ifndef ",
+    text_printf(out,
+                "/* Launchers for the kernels of %s, made by tilec %s; do not edit.\n"
+                " * tilec claims no rights in its output; the support code it copies in is 0BSD. "
+                "*/\n#ifndef ",
                 o->source_name, o->version);
     guard_name(out, o->stem);
     text_puts(out, "\n#define ");
     guard_name(out, o->stem);
-    text_printf(out, "\n#include <stddef.h>\n#include <stdint.h>\n\n%s\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n", abi);
+    text_printf(out,
+                "\n#include <stddef.h>\n#include <stdint.h>\n\n%s\n#ifdef __cplusplus\nextern "
+                "\"C\" {\n#endif\n\n",
+                abi);
     for (int i = 0; i < n; i++) print_function(out, modules, count, functions[i]);
     text_puts(out, "#ifdef __cplusplus\n}\n#endif\n#endif\n");
 }

@@ -25,30 +25,38 @@ const char host_support[] =
     "static inline int tilec_device(int *sm)\n{\n"
     "    int device, major, minor;\n"
     "    cudaError_t e = cudaGetDevice(&device);\n"
-    "    if (e == cudaSuccess) e = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);\n"
-    "    if (e == cudaSuccess) e = cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);\n"
+    "    if (e == cudaSuccess) e = cudaDeviceGetAttribute(&major, "
+    "cudaDevAttrComputeCapabilityMajor, device);\n"
+    "    if (e == cudaSuccess) e = cudaDeviceGetAttribute(&minor, "
+    "cudaDevAttrComputeCapabilityMinor, device);\n"
     "    if (e == cudaSuccess) *sm = 10 * major + minor;\n    return tilec_error(e);\n}\n"
     "static inline int tilec_grid(const tilec_config *c)\n{\n"
-    "    if (c->grid[0] > 2147483647u || c->grid[1] > 65535u || c->grid[2] > 65535u) return TILEC_E_LIMIT;\n"
+    "    if (c->grid[0] > 2147483647u || c->grid[1] > 65535u || c->grid[2] > 65535u) return "
+    "TILEC_E_LIMIT;\n"
     "    return TILEC_OK;\n}\n"
-    "// an extent of the grid; what CUDA cannot launch becomes the largest number, which tilec_grid refuses\n"
+    "// an extent of the grid; what CUDA cannot launch becomes the largest number, which "
+    "tilec_grid refuses\n"
     "static inline uint32_t tilec_extent(int64_t n)\n{\n"
     "    return n < 0 ? 0 : n > 0xffffffffLL ? 0xffffffffu : (uint32_t)n;\n}\n";
 
-/* -- Checks ----------------------------------------------------------------------------------------- */
+/* -- Checks
+ * ----------------------------------------------------------------------------------------- */
 /* Dimensions and integer scalars by their names, as 64-bit values, for the expressions below. */
 static void bind_dims(struct emitter *e, const struct function_ir *f) {
     for (int i = 0; i < f->params.count; i++) {
         const struct param *p = &f->params.at[i];
         if (p->kind == PARAM_TENSOR || dtype_is_float(p->var->dtype)) continue;
         const char *name = var_name(e, p->var);
-        text_printf(e->out, "const int64_t %s = (int64_t)args->%s;\n(void)%s;\n", name, p->name->text, name);
+        text_printf(e->out, "const int64_t %s = (int64_t)args->%s;\n(void)%s;\n", name,
+                    p->name->text, name);
     }
 }
 
 static void fault(struct emitter *e, const char *status, const char *what, const char *value) {
-    text_printf(e->out, "{\n    const struct tilec_fault f = {%s, \"%s\", (long long)(%s)};\n    return f;\n}\n",
-                status, what, value);
+    text_printf(
+        e->out,
+        "{\n    const struct tilec_fault f = {%s, \"%s\", (long long)(%s)};\n    return f;\n}\n",
+        status, what, value);
 }
 
 static void check_dim(struct emitter *e, const struct param *p) {
@@ -72,12 +80,15 @@ static void check_tensor(struct emitter *e, const struct param *p, int alignment
         text_puts(e->out, ");\n");
     }
     text_printf(e->out, "if (%s < 0) ", count);
-    fault(e, "TILEC_E_DIM", arena_printf(e->arena, "%s has a negative extent or too many elements", n), "0");
+    fault(e, "TILEC_E_DIM",
+          arena_printf(e->arena, "%s has a negative extent or too many elements", n), "0");
     text_printf(e->out, "if (!args->%s && %s > 0) ", n, count);
     fault(e, "TILEC_E_NULL", arena_printf(e->arena, "%s is null", n), "0");
     if (alignment > 1) {
         text_printf(e->out, "if (((uintptr_t)args->%s & %d) != 0) ", n, alignment - 1);
-        fault(e, "TILEC_E_ALIGN", arena_printf(e->arena, "%s is not aligned to %d bytes; its address ends in", n, alignment),
+        fault(e, "TILEC_E_ALIGN",
+              arena_printf(e->arena, "%s is not aligned to %d bytes; its address ends in", n,
+                           alignment),
               arena_printf(e->arena, "(uintptr_t)args->%s & %d", n, alignment - 1));
     }
 }
@@ -85,7 +96,11 @@ static void check_tensor(struct emitter *e, const struct param *p, int alignment
 static void check_assumption(struct emitter *e, const struct host_check *c) {
     struct text message = text_new(e->arena);
     for (const char *s = c->message ? c->message : "an assert does not hold"; *s; s++)
-        text_printf(&message, *s == '"' || *s == '\\' ? "\\%c" : (unsigned char)*s < 32 ? " " : "%c", *s);
+        text_printf(&message,
+                    *s == '"' || *s == '\\'  ? "\\%c"
+                    : (unsigned char)*s < 32 ? " "
+                                             : "%c",
+                    *s);
     text_puts(e->out, "if (!(");
     emit_expr(e, c->test);
     text_puts(e->out, ")) ");
@@ -94,7 +109,8 @@ static void check_assumption(struct emitter *e, const struct host_check *c) {
 
 static void emit_check(struct emitter *e, struct module *const *modules, int count,
                        const struct function_ir *f) {
-    text_printf(e->out, "static struct tilec_fault %s_check(const %s_args *args)\n{\n", f->name->text, f->name->text);
+    text_printf(e->out, "static struct tilec_fault %s_check(const %s_args *args)\n{\n",
+                f->name->text, f->name->text);
     e->out->indent++;
     text_puts(e->out, "if (!args) ");
     fault(e, "TILEC_E_NULL", "args is null", "0");
@@ -103,20 +119,23 @@ static void emit_check(struct emitter *e, struct module *const *modules, int cou
         if (f->params.at[i].kind == PARAM_DIM) check_dim(e, &f->params.at[i]);
     for (int i = 0; i < f->params.count; i++)
         if (f->params.at[i].kind == PARAM_TENSOR)
-            check_tensor(e, &f->params.at[i], tensor_alignment(modules, count, f, f->params.at[i].buffer));
+            check_tensor(e, &f->params.at[i],
+                         tensor_alignment(modules, count, f, f->params.at[i].buffer));
     for (int i = 0; i < f->checks.count; i++) check_assumption(e, &f->checks.at[i]);
     text_puts(e->out, "const struct tilec_fault none = {TILEC_OK, \"\", 0};\nreturn none;\n");
     e->out->indent--;
     text_puts(e->out, "}\n\n");
 }
 
-/* -- Configuration -------------------------------------------------------------------------------------- */
+/* -- Configuration
+ * -------------------------------------------------------------------------------------- */
 static const char *arch_choice(struct arena *a, const struct target *t) {
     if (t->exact) return arena_printf(a, "sm == %d", t->capability);
     return arena_printf(a, "sm >= %d && sm < %d", t->capability, t->capability / 10 * 10 + 10);
 }
 
-static void configure_launch(struct emitter *e, const struct module *m, const struct kernel *k, int n) {
+static void configure_launch(struct emitter *e, const struct module *m, const struct kernel *k,
+                             int n) {
     text_printf(e->out, "case %d:\n", n);
     e->out->indent++;
     for (int i = 0; i < 3; i++) {
@@ -130,7 +149,8 @@ static void configure_launch(struct emitter *e, const struct module *m, const st
         }
     }
     for (int i = 0; i < 3; i++)
-        text_printf(e->out, "out->block[%d] = %d;\n", i, k->thread_extent[i] ? k->thread_extent[i] : 1);
+        text_printf(e->out, "out->block[%d] = %d;\n", i,
+                    k->thread_extent[i] ? k->thread_extent[i] : 1);
     text_printf(e->out, "out->smem_dynamic = %d;\n*kernel = (const void *)%s;\nreturn TILEC_OK;\n",
                 k->shared_bytes, kernel_symbol(e->arena, m, k));
     e->out->indent--;
@@ -138,7 +158,9 @@ static void configure_launch(struct emitter *e, const struct module *m, const st
 
 static void emit_configure(struct emitter *e, struct module *const *modules, int count,
                            const struct function_ir *f) {
-    text_printf(e->out, "static int %s_configure(const %s_args *args, int sm, int launch, tilec_config *out, const void **kernel)\n{\n",
+    text_printf(e->out,
+                "static int %s_configure(const %s_args *args, int sm, int launch, tilec_config "
+                "*out, const void **kernel)\n{\n",
                 f->name->text, f->name->text);
     e->out->indent++;
     for (int i = count; i-- > 0;) { /* the newest architecture first */
@@ -149,17 +171,20 @@ static void emit_configure(struct emitter *e, struct module *const *modules, int
         e->names = names_new(e->arena);
         bind_dims(e, g);
         text_puts(e->out, "switch (launch) {\n");
-        for (int j = 0; j < g->kernels.count; j++) configure_launch(e, modules[i], g->kernels.at[j], j);
+        for (int j = 0; j < g->kernels.count; j++)
+            configure_launch(e, modules[i], g->kernels.at[j], j);
         text_puts(e->out, "default: return TILEC_E_VARIANT;\n}\n");
         e->out->indent--;
         text_puts(e->out, "}\n");
     }
-    text_puts(e->out, "(void)args;\n(void)launch;\n(void)out;\n(void)kernel;\nreturn TILEC_E_ARCH;\n");
+    text_puts(e->out,
+              "(void)args;\n(void)launch;\n(void)out;\n(void)kernel;\nreturn TILEC_E_ARCH;\n");
     e->out->indent--;
     text_puts(e->out, "}\n\n");
 }
 
-/* -- Entry points -------------------------------------------------------------------------------------------- */
+/* -- Entry points
+ * -------------------------------------------------------------------------------------------- */
 /* The kernel's parameters by address, each in the type of its signature. */
 static void pack_params(struct emitter *e, const struct function_ir *f) {
     for (int i = 0; i < f->params.count; i++) {
@@ -173,36 +198,47 @@ static void pack_params(struct emitter *e, const struct function_ir *f) {
         e->host = false;
         const char *type = bits ? dtype_device_type(t) : emit_type(e, t, p->var->lo, p->var->hi);
         e->host = true;
-        text_printf(e->out, "%s p%d = (%s)args->%s%s;\n", type, i, type, p->name->text, bits ? ".bits" : "");
+        text_printf(e->out, "%s p%d = (%s)args->%s%s;\n", type, i, type, p->name->text,
+                    bits ? ".bits" : "");
     }
     text_puts(e->out, "void *params[] = {");
-    for (int i = 0; i < f->params.count; i++) text_printf(e->out, "%s(void *)&p%d", i ? ", " : "", i);
+    for (int i = 0; i < f->params.count; i++)
+        text_printf(e->out, "%s(void *)&p%d", i ? ", " : "", i);
     text_puts(e->out, f->params.count ? "};\n" : "NULL};\n");
 }
 
 static void emit_launch(struct emitter *e, const struct function_ir *f) {
     const char *n = f->name->text;
-    text_printf(e->out, "extern \"C\" int %s_launch(const %s_args *args, int variant, struct CUstream_st *stream)\n{\n", n, n);
+    text_printf(e->out,
+                "extern \"C\" int %s_launch(const %s_args *args, int variant, struct CUstream_st "
+                "*stream)\n{\n",
+                n, n);
     e->out->indent++;
     text_puts(e->out, "if (variant != -1 && variant != 0) return TILEC_E_VARIANT;\n");
-    text_printf(e->out, "const struct tilec_fault fault = %s_check(args);\nif (fault.status) return fault.status;\n", n);
+    text_printf(e->out,
+                "const struct tilec_fault fault = %s_check(args);\nif (fault.status) return "
+                "fault.status;\n",
+                n);
     text_puts(e->out, "int sm = 0, status = tilec_device(&sm);\nif (status) return status;\n");
     pack_params(e, f);
     text_printf(e->out, "for (int launch = 0; launch < %d; launch++) {\n", f->kernels.count);
     e->out->indent++;
     text_puts(e->out, "tilec_config c = {};\nconst void *kernel = NULL;\n");
     text_printf(e->out, "status = %s_configure(args, sm, launch, &c, &kernel);\n", n);
-    text_puts(e->out, "if (status) return status;\n"
-                      "if (!c.grid[0] || !c.grid[1] || !c.grid[2]) continue;\n"
-                      "if ((status = tilec_grid(&c)) != 0) return status;\n"
-                      "if (c.smem_dynamic > 49152 &&\n"
-                      "    (status = tilec_error(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,\n"
-                      "                                               (int)c.smem_dynamic))) != 0)\n"
-                      "    return status;\n"
-                      "status = tilec_error(cudaLaunchKernel(kernel, dim3(c.grid[0], c.grid[1], c.grid[2]),\n"
-                      "                                      dim3(c.block[0], c.block[1], c.block[2]), params,\n"
-                      "                                      c.smem_dynamic, stream));\n"
-                      "if (status) return status;\n");
+    text_puts(
+        e->out,
+        "if (status) return status;\n"
+        "if (!c.grid[0] || !c.grid[1] || !c.grid[2]) continue;\n"
+        "if ((status = tilec_grid(&c)) != 0) return status;\n"
+        "if (c.smem_dynamic > 49152 &&\n"
+        "    (status = tilec_error(cudaFuncSetAttribute(kernel, "
+        "cudaFuncAttributeMaxDynamicSharedMemorySize,\n"
+        "                                               (int)c.smem_dynamic))) != 0)\n"
+        "    return status;\n"
+        "status = tilec_error(cudaLaunchKernel(kernel, dim3(c.grid[0], c.grid[1], c.grid[2]),\n"
+        "                                      dim3(c.block[0], c.block[1], c.block[2]), params,\n"
+        "                                      c.smem_dynamic, stream));\n"
+        "if (status) return status;\n");
     e->out->indent--;
     text_puts(e->out, "}\nreturn TILEC_OK;\n");
     e->out->indent--;
@@ -211,16 +247,25 @@ static void emit_launch(struct emitter *e, const struct function_ir *f) {
 
 static void emit_query(struct emitter *e, const struct function_ir *f) {
     const char *n = f->name->text;
-    text_printf(e->out, "extern \"C\" int %s_query(const %s_args *args, int variant, int sm, tilec_config *out)\n{\n", n, n);
+    text_printf(e->out,
+                "extern \"C\" int %s_query(const %s_args *args, int variant, int sm, tilec_config "
+                "*out)\n{\n",
+                n, n);
     e->out->indent++;
     text_puts(e->out, "if (variant != -1 && variant != 0) return TILEC_E_VARIANT;\n"
                       "if (!out || out->size < sizeof(tilec_config)) return TILEC_E_NULL;\n");
-    text_printf(e->out, "const struct tilec_fault fault = %s_check(args);\nif (fault.status) return fault.status;\n", n);
-    text_puts(e->out, "int status = sm ? TILEC_OK : tilec_device(&sm);\nif (status) return status;\n"
-                      "const int launch = out->launch;\nconst void *kernel = NULL;\n"
-                      "*out = tilec_config();\nout->size = sizeof(tilec_config);\n"
-                      "out->sm = sm;\nout->launch = launch;\n");
-    text_printf(e->out, "out->launches = %d;\nout->cluster[0] = out->cluster[1] = out->cluster[2] = 1;\n", f->kernels.count);
+    text_printf(e->out,
+                "const struct tilec_fault fault = %s_check(args);\nif (fault.status) return "
+                "fault.status;\n",
+                n);
+    text_puts(e->out,
+              "int status = sm ? TILEC_OK : tilec_device(&sm);\nif (status) return status;\n"
+              "const int launch = out->launch;\nconst void *kernel = NULL;\n"
+              "*out = tilec_config();\nout->size = sizeof(tilec_config);\n"
+              "out->sm = sm;\nout->launch = launch;\n");
+    text_printf(e->out,
+                "out->launches = %d;\nout->cluster[0] = out->cluster[1] = out->cluster[2] = 1;\n",
+                f->kernels.count);
     text_printf(e->out, "return %s_configure(args, sm, launch, out, &kernel);\n", n);
     e->out->indent--;
     text_puts(e->out, "}\n\n");
@@ -228,15 +273,33 @@ static void emit_query(struct emitter *e, const struct function_ir *f) {
 
 static void emit_explain(struct emitter *e, const struct function_ir *f) {
     const char *n = f->name->text;
-    text_printf(e->out, "extern \"C\" size_t %s_explain(int status, const %s_args *args, char *text, size_t size)\n{\n", n, n);
+    text_printf(e->out,
+                "extern \"C\" size_t %s_explain(int status, const %s_args *args, char *text, "
+                "size_t size)\n{\n",
+                n, n);
     e->out->indent++;
     text_printf(e->out, "const struct tilec_fault f = %s_check(args);\nint length;\n", n);
     text_printf(e->out, "if (status == TILEC_OK) length = snprintf(text, size, \"%s: ok\");\n", n);
-    text_printf(e->out, "else if (status > 0) length = snprintf(text, size, \"%s: %%s\", cudaGetErrorString((cudaError_t)status));\n", n);
-    text_printf(e->out, "else if (status == f.status) length = snprintf(text, size, \"%s: %%s %%lld\", f.what, f.value);\n", n);
-    text_printf(e->out, "else if (status == TILEC_E_ARCH) length = snprintf(text, size, \"%s: no code for this device\");\n", n);
-    text_printf(e->out, "else if (status == TILEC_E_LIMIT) length = snprintf(text, size, \"%s: the grid exceeds a limit of CUDA\");\n", n);
-    text_printf(e->out, "else if (status == TILEC_E_VARIANT) length = snprintf(text, size, \"%s: no such variant\");\n", n);
+    text_printf(e->out,
+                "else if (status > 0) length = snprintf(text, size, \"%s: %%s\", "
+                "cudaGetErrorString((cudaError_t)status));\n",
+                n);
+    text_printf(e->out,
+                "else if (status == f.status) length = snprintf(text, size, \"%s: %%s %%lld\", "
+                "f.what, f.value);\n",
+                n);
+    text_printf(e->out,
+                "else if (status == TILEC_E_ARCH) length = snprintf(text, size, \"%s: no code for "
+                "this device\");\n",
+                n);
+    text_printf(e->out,
+                "else if (status == TILEC_E_LIMIT) length = snprintf(text, size, \"%s: the grid "
+                "exceeds a limit of CUDA\");\n",
+                n);
+    text_printf(e->out,
+                "else if (status == TILEC_E_VARIANT) length = snprintf(text, size, \"%s: no such "
+                "variant\");\n",
+                n);
     text_printf(e->out, "else length = snprintf(text, size, \"%s: status %%d\", status);\n", n);
     text_puts(e->out, "return length < 0 ? 0 : (size_t)length;\n");
     e->out->indent--;

@@ -4,15 +4,17 @@
 #include "base/text.h"
 #include "emit_cuda/emit.h"
 
-/* -- names.c: C identifiers -------------------------------------------------------------------------
- * Names of the source are kept; what clashes with C++ or another name gets a number. */
+/* -- names.c: C identifiers
+ * ------------------------------------------------------------------------- Names of the source are
+ * kept; what clashes with C++ or another name gets a number. */
 struct names;
 struct names *names_new(struct arena *a);
 /* The identifier for `key` (a var, array or buffer), made from `wanted` on first use. */
 const char *names_of(struct names *n, const void *key, const char *wanted);
 void names_reserve(struct names *n, const char *word);
 
-/* -- helpers.c: device functions, copied into the output where used --------------------------------- */
+/* -- helpers.c: device functions, copied into the output where used
+ * --------------------------------- */
 struct helpers; /* the set of those used so far */
 struct helpers *helpers_new(struct arena *a);
 /* Marks a row of device.def as used (and what it needs); returns its name. */
@@ -21,7 +23,8 @@ const char *helper_use(struct helpers *h, const char *name);
 const char *helper_make(struct helpers *h, const char *name, const char *body);
 void helpers_print(const struct helpers *h, struct text *out);
 
-/* -- One kernel under emission ------------------------------------------------------------------------ */
+/* -- One kernel under emission
+ * ------------------------------------------------------------------------ */
 struct emitter {
     struct arena *arena;
     struct text *out;
@@ -31,31 +34,35 @@ struct emitter {
     struct names *names;
     struct helpers *helpers;
     const struct emit_options *options;
-    int line; /* source line of the last #line, 0: none yet */
+    int line;  /* source line of the last #line, 0: none yet */
     bool host; /* expressions for the launcher: int64_t throughout */
 };
 
-/* -- expr.c ------------------------------------------------------------------------------------------- */
-void emit_expr(struct emitter *e, const struct expr *x);         /* as a full expression */
-void emit_operand(struct emitter *e, const struct expr *x);      /* in parentheses unless atomic */
-void emit_wide(struct emitter *e, const struct expr *x);         /* an integer as 64 bits */
-const char *emit_type(const struct emitter *e, enum dtype t, int64_t lo, int64_t hi); /* of a scalar */
+/* -- expr.c
+ * ------------------------------------------------------------------------------------------- */
+void emit_expr(struct emitter *e, const struct expr *x);    /* as a full expression */
+void emit_operand(struct emitter *e, const struct expr *x); /* in parentheses unless atomic */
+void emit_wide(struct emitter *e, const struct expr *x);    /* an integer as 64 bits */
+const char *emit_type(const struct emitter *e, enum dtype t, int64_t lo,
+                      int64_t hi); /* of a scalar */
 bool fits_int(int64_t lo, int64_t hi);
 const char *var_name(struct emitter *e, const struct var *v);
 const char *buffer_name(struct emitter *e, const struct buffer *b);
 const char *array_name(struct emitter *e, const struct array *a);
 
-/* -- stmt.c, memory.c ----------------------------------------------------------------------------------- */
+/* -- stmt.c, memory.c
+ * ----------------------------------------------------------------------------------- */
 void emit_kblock(struct emitter *e, const struct kblock *b);
-void emit_memory(struct emitter *e, const struct kstmt *s);      /* LOAD STORE */
+void emit_memory(struct emitter *e, const struct kstmt *s); /* LOAD STORE */
 void emit_atomic(struct emitter *e, const struct kstmt *s);
-void emit_async(struct emitter *e, const struct kstmt *s);       /* CP_ASYNC */
-void emit_matrix(struct emitter *e, const struct kstmt *s);      /* LDMATRIX STMATRIX */
+void emit_async(struct emitter *e, const struct kstmt *s);  /* CP_ASYNC */
+void emit_matrix(struct emitter *e, const struct kstmt *s); /* LDMATRIX STMATRIX */
 void emit_mma(struct emitter *e, const struct kstmt *s);
 void emit_operand_pointer(struct emitter *e, const struct operand *o); /* "acc + 4 * i" */
 void emit_shared_address(struct emitter *e, const struct address *a, bool pointer);
 
-/* -- kernel.c, host.c ------------------------------------------------------------------------------------- */
+/* -- kernel.c, host.c
+ * ------------------------------------------------------------------------------------- */
 void emit_kernel(struct emitter *e); /* the __global__ function */
 const char *kernel_symbol(struct arena *a, const struct module *m, const struct kernel *k);
 extern const char host_support[]; /* what every launcher of a file needs, once */

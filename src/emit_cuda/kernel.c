@@ -7,19 +7,22 @@ const char *kernel_symbol(struct arena *a, const struct module *m, const struct 
     return arena_printf(a, "%s__sm%s", k->name->text, arch + 3);
 }
 
-/* -- Signature --------------------------------------------------------------------------------------- */
+/* -- Signature
+ * --------------------------------------------------------------------------------------- */
 static void emit_parameter(struct emitter *e, const struct param *p) {
     if (p->kind == PARAM_TENSOR) {
         const struct buffer *b = p->buffer;
-        const char *type = b->dtype == DTYPE_I64 ? "long long"
-                           : b->dtype == DTYPE_U64 ? "unsigned long long" : dtype_device_type(b->dtype);
+        const char *type = b->dtype == DTYPE_I64   ? "long long"
+                           : b->dtype == DTYPE_U64 ? "unsigned long long"
+                                                   : dtype_device_type(b->dtype);
         text_printf(e->out, "%s%s *%s%s", b->written ? "" : "const ", type,
                     b->no_restrict ? "" : "__restrict__ ", buffer_name(e, b));
         return;
     }
     const struct var *v = p->var;
-    text_printf(e->out, "%s %s", p->kind == PARAM_DIM ? emit_type(e, DTYPE_INDEX, v->lo, v->hi)
-                                                      : emit_type(e, v->dtype, v->lo, v->hi),
+    text_printf(e->out, "%s %s",
+                p->kind == PARAM_DIM ? emit_type(e, DTYPE_INDEX, v->lo, v->hi)
+                                     : emit_type(e, v->dtype, v->lo, v->hi),
                 var_name(e, v));
 }
 
@@ -36,14 +39,16 @@ static void emit_signature(struct emitter *e) {
     text_puts(e->out, ")\n");
 }
 
-/* -- Block indices -------------------------------------------------------------------------------------- */
+/* -- Block indices
+ * -------------------------------------------------------------------------------------- */
 static const char axis_name[] = "xyz";
 
 static void emit_block_vars(struct emitter *e) {
     const struct kernel *k = e->kernel;
     for (int i = 0; i < k->grid_rank; i++) {
         if (!k->block[i]) continue;
-        text_printf(e->out, "const int %s = (int)blockIdx.%c;\n", var_name(e, k->block[i]), axis_name[i]);
+        text_printf(e->out, "const int %s = (int)blockIdx.%c;\n", var_name(e, k->block[i]),
+                    axis_name[i]);
     }
 }
 
@@ -55,18 +60,25 @@ static void emit_swizzle(struct emitter *e) {
     const char major = k->swizzle_column ? 'x' : 'y', minor = k->swizzle_column ? 'y' : 'x';
     const char *along = var_name(e, k->block[k->swizzle_column ? 1 : 0]);
     const char *panel = var_name(e, k->block[k->swizzle_column ? 0 : 1]);
-    text_printf(e->out, "// panels of %d block %s\n", k->swizzle_panel, k->swizzle_column ? "columns" : "rows");
+    text_printf(e->out, "// panels of %d block %s\n", k->swizzle_panel,
+                k->swizzle_column ? "columns" : "rows");
     text_puts(e->out, "const unsigned block_number = blockIdx.x + gridDim.x * blockIdx.y;\n");
-    text_printf(e->out, "const unsigned block_panel = block_number / (%du * gridDim.%c);\n", k->swizzle_panel, minor);
-    text_printf(e->out, "const unsigned block_rest = block_number - block_panel * (%du * gridDim.%c);\n", k->swizzle_panel, minor);
-    text_printf(e->out, "const unsigned block_height = min(%du, gridDim.%c - %du * block_panel);\n", k->swizzle_panel, major, k->swizzle_panel);
+    text_printf(e->out, "const unsigned block_panel = block_number / (%du * gridDim.%c);\n",
+                k->swizzle_panel, minor);
+    text_printf(e->out,
+                "const unsigned block_rest = block_number - block_panel * (%du * gridDim.%c);\n",
+                k->swizzle_panel, minor);
+    text_printf(e->out, "const unsigned block_height = min(%du, gridDim.%c - %du * block_panel);\n",
+                k->swizzle_panel, major, k->swizzle_panel);
     text_printf(e->out, "const int %s = (int)(block_rest / block_height);\n", along);
-    text_printf(e->out, "const int %s = (int)(%du * block_panel + block_rest %% block_height);\n", panel, k->swizzle_panel);
+    text_printf(e->out, "const int %s = (int)(%du * block_panel + block_rest %% block_height);\n",
+                panel, k->swizzle_panel);
     if (k->grid_rank == 3 && k->block[2])
         text_printf(e->out, "const int %s = (int)blockIdx.z;\n", var_name(e, k->block[2]));
 }
 
-/* -- Shared memory ----------------------------------------------------------------------------------------- */
+/* -- Shared memory
+ * ----------------------------------------------------------------------------------------- */
 static void emit_shared(struct emitter *e) {
     const struct kernel *k = e->kernel;
     if (!k->shared_bytes) return;
@@ -76,7 +88,8 @@ static void emit_shared(struct emitter *e) {
     for (int i = 0; i < k->buffers.count; i++) {
         const struct buffer *b = k->buffers.at[i];
         if (b->scope != SCOPE_SHARED || b->alias || b->offset < 0) continue;
-        text_printf(e->out, "constexpr int %s = %d; // %s[", buffer_name(e, b), b->offset, dtype_letter(b->dtype));
+        text_printf(e->out, "constexpr int %s = %d; // %s[", buffer_name(e, b), b->offset,
+                    dtype_letter(b->dtype));
         for (int j = 0; j < b->rank; j++) text_printf(e->out, "%s%d", j ? ", " : "", b->extent[j]);
         text_puts(e->out, "] ");
         layout_print(e->out, &b->layout);
@@ -89,13 +102,16 @@ static void emit_local(struct emitter *e) {
     for (int i = 0; i < k->buffers.count; i++) {
         const struct buffer *b = k->buffers.at[i];
         if (b->scope != SCOPE_LOCAL || b->alias) continue;
-        const char *type = b->dtype == DTYPE_I64 ? "long long"
-                           : b->dtype == DTYPE_U64 ? "unsigned long long" : dtype_device_type(b->dtype);
-        text_printf(e->out, "%s %s[%lld];\n", type, buffer_name(e, b), (long long)buffer_elements(b));
+        const char *type = b->dtype == DTYPE_I64   ? "long long"
+                           : b->dtype == DTYPE_U64 ? "unsigned long long"
+                                                   : dtype_device_type(b->dtype);
+        text_printf(e->out, "%s %s[%lld];\n", type, buffer_name(e, b),
+                    (long long)buffer_elements(b));
     }
 }
 
-/* -- The function ---------------------------------------------------------------------------------------------- */
+/* -- The function
+ * ---------------------------------------------------------------------------------------------- */
 static void emit_thread_vars(struct emitter *e) {
     const struct kernel_code *c = e->kernel->code;
     const int32_t *extent = e->kernel->thread_extent;
@@ -111,24 +127,28 @@ static void emit_thread_vars(struct emitter *e) {
  * compute_90 pass whose code never runs on the device that the launcher chooses. */
 static const char *arch_test(struct arena *a, const struct target *t) {
     if (t->exact)
-        return arena_printf(a, "__CUDA_ARCH__ == %d0 && defined(__CUDA_ARCH_FEAT_SM%d_ALL)", t->capability, t->capability);
+        return arena_printf(a, "__CUDA_ARCH__ == %d0 && defined(__CUDA_ARCH_FEAT_SM%d_ALL)",
+                            t->capability, t->capability);
     return arena_printf(a, "__CUDA_ARCH__ == %d0", t->capability);
 }
 
 void emit_kernel(struct emitter *e) {
     emit_signature(e);
     text_puts(e->out, "{\n");
-    text_printf(e->out, "#if defined(__CUDA_ARCH__) && %s\n", arch_test(e->arena, e->module->target));
+    text_printf(e->out, "#if defined(__CUDA_ARCH__) && %s\n",
+                arch_test(e->arena, e->module->target));
     e->out->indent++;
     e->line = 0;
     emit_shared(e);
-    if (e->kernel->swizzle_panel > 0 && e->kernel->grid_rank >= 2 && e->kernel->block[0] && e->kernel->block[1]) emit_swizzle(e);
-    else emit_block_vars(e);
+    if (e->kernel->swizzle_panel > 0 && e->kernel->grid_rank >= 2 && e->kernel->block[0] &&
+        e->kernel->block[1])
+        emit_swizzle(e);
+    else
+        emit_block_vars(e);
     emit_thread_vars(e);
     emit_local(e);
     emit_kblock(e, &e->kernel->code->body);
     e->out->indent--;
-    if (e->options->line == LINE_TILE && e->line)
-        text_puts(e->out, "\n");
+    if (e->options->line == LINE_TILE && e->line) text_puts(e->out, "\n");
     text_puts(e->out, "#elif defined(__CUDA_ARCH__)\n    __trap();\n#endif\n}\n");
 }

@@ -6,9 +6,12 @@ static void string(struct text *out, const char *s) {
     text_puts(out, "\"");
     for (; *s; s++) {
         unsigned char c = (unsigned char)*s;
-        if (c == '"' || c == '\\') text_printf(out, "\\%c", c);
-        else if (c < 32) text_printf(out, "\\u%04x", c);
-        else text_printf(out, "%c", c);
+        if (c == '"' || c == '\\')
+            text_printf(out, "\\%c", c);
+        else if (c < 32)
+            text_printf(out, "\\u%04x", c);
+        else
+            text_printf(out, "%c", c);
     }
     text_puts(out, "\"");
 }
@@ -26,7 +29,8 @@ static void parameter(struct text *out, struct module *const *modules, int count
     string(out, p->name->text);
     text_printf(out, ", \"role\": \"%s\", \"dtype\": \"%s\"", role[p->kind],
                 p->kind == PARAM_TENSOR ? dtype_spelling(p->buffer->dtype)
-                : p->kind == PARAM_DIM ? "int64" : dtype_spelling(p->var->dtype));
+                : p->kind == PARAM_DIM  ? "int64"
+                                        : dtype_spelling(p->var->dtype));
     if (p->kind == PARAM_TENSOR) {
         const struct buffer *b = p->buffer;
         text_puts(out, ", \"dims\": [");
@@ -49,8 +53,8 @@ static void parameter(struct text *out, struct module *const *modules, int count
 static void launches(struct text *out, const struct module *m, const struct function_ir *f) {
     for (int i = 0; i < f->kernels.count; i++) {
         const struct kernel *k = f->kernels.at[i];
-        text_printf(out, "%s{\"symbol\": \"%s\", \"arch\": \"%s\", \"grid\": [", i ? ",\n         " : "",
-                    kernel_symbol(out->arena, m, k), m->target->name);
+        text_printf(out, "%s{\"symbol\": \"%s\", \"arch\": \"%s\", \"grid\": [",
+                    i ? ",\n         " : "", kernel_symbol(out->arena, m, k), m->target->name);
         for (int j = 0; j < k->grid_rank; j++) {
             text_puts(out, j ? ", " : "");
             expression(out, k->grid[j]);
@@ -88,7 +92,10 @@ void emit_manifest(struct text *out, struct module *const *modules, int count,
                    const struct emit_options *o) {
     struct function_ir **functions;
     int n = all_functions(out->arena, modules, count, &functions);
-    text_printf(out, "{\n  \"schema\": \"tilec-manifest-1\",\n  \"tilec\": \"%s\",\n  \"abi\": 1,\n  \"source\": ", o->version);
+    text_printf(out,
+                "{\n  \"schema\": \"tilec-manifest-1\",\n  \"tilec\": \"%s\",\n  \"abi\": 1,\n  "
+                "\"source\": ",
+                o->version);
     string(out, o->source_name);
     text_puts(out, ",\n  \"header\": ");
     string(out, o->header_name);

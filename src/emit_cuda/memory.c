@@ -2,7 +2,8 @@
 #include "emit_cuda/internal.h"
 #include <string.h>
 
-/* -- Addresses ------------------------------------------------------------------------------------- */
+/* -- Addresses
+ * ------------------------------------------------------------------------------------- */
 void emit_operand_pointer(struct emitter *e, const struct operand *o) {
     int64_t at;
     text_puts(e->out, array_name(e, o->array));
@@ -18,8 +19,10 @@ void emit_shared_address(struct emitter *e, const struct address *a, bool pointe
     if (expr_is_int(a->index, &at) && at == 0) return;
     text_puts(e->out, " + ");
     bool sum = a->index->kind == EXPR_OP && (a->index->fn == FN_ADD || a->index->fn == FN_MUL);
-    if (sum) emit_expr(e, a->index);
-    else emit_operand(e, a->index);
+    if (sum)
+        emit_expr(e, a->index);
+    else
+        emit_operand(e, a->index);
 }
 
 static void emit_global_address(struct emitter *e, const struct address *a) {
@@ -28,17 +31,22 @@ static void emit_global_address(struct emitter *e, const struct address *a) {
     if (expr_is_int(a->index, &at) && at == 0) return;
     text_puts(e->out, " + ");
     bool sum = a->index->kind == EXPR_OP && (a->index->fn == FN_ADD || a->index->fn == FN_MUL);
-    if (sum) emit_expr(e, a->index);
-    else emit_operand(e, a->index);
+    if (sum)
+        emit_expr(e, a->index);
+    else
+        emit_operand(e, a->index);
 }
 
 /* A pointer expression to the address, of `type` ("const uint4") or untyped. */
 static void emit_pointer(struct emitter *e, const struct address *a) {
-    if (a->buffer->scope == SCOPE_SHARED) emit_shared_address(e, a, true);
-    else emit_global_address(e, a);
+    if (a->buffer->scope == SCOPE_SHARED)
+        emit_shared_address(e, a, true);
+    else
+        emit_global_address(e, a);
 }
 
-/* -- Vectors ------------------------------------------------------------------------------------------- */
+/* -- Vectors
+ * ------------------------------------------------------------------------------------------- */
 struct lane_type {
     const char *scalar, *vector, *suffix;
 };
@@ -59,7 +67,8 @@ static const char *const part[] = {"x", "y", "z", "w"};
 
 /* `count` registers of one type moved by one access; the registers are named one by one so that
  * they stay registers. */
-static const char *vector_helper(struct emitter *e, enum dtype t, int count, bool store, bool constant) {
+static const char *vector_helper(struct emitter *e, enum dtype t, int count, bool store,
+                                 bool constant) {
     struct lane_type l = lane_type_of(t);
     const char *name = arena_printf(e->arena, "%s%s_%sx%d", store ? "store" : "load",
                                     constant ? "_const" : "", l.suffix, count);
@@ -71,8 +80,8 @@ static const char *vector_helper(struct emitter *e, enum dtype t, int count, boo
         for (int i = 0; i < count; i++) text_printf(&body, "%sr[%d]", i ? ", " : "", i);
         text_puts(&body, ");\n}\n");
     } else {
-        text_printf(&body, "void %s(%s *r, const void *from)\n{\n    const %s%d v = ", name, l.scalar,
-                    l.vector, count);
+        text_printf(&body, "void %s(%s *r, const void *from)\n{\n    const %s%d v = ", name,
+                    l.scalar, l.vector, count);
         text_printf(&body, constant ? "__ldg((const %s%d *)from);\n" : "*(const %s%d *)from;\n",
                     l.vector, count);
         text_puts(&body, "   ");
@@ -121,7 +130,8 @@ static int register_bytes(enum dtype t) { return dtype_bytes(t) == 8 ? 8 : 4; }
 static void emit_vector(struct emitter *e, const struct kstmt *s, int count) {
     bool store = s->kind == K_STORE;
     const struct operand *o = &s->memory.data;
-    text_printf(e->out, "%s(", vector_helper(e, o->array->dtype, count, store, !store && s->memory.read_only));
+    text_printf(e->out, "%s(",
+                vector_helper(e, o->array->dtype, count, store, !store && s->memory.read_only));
     if (!store) {
         emit_operand_pointer(e, o);
         text_puts(e->out, ", ");
@@ -138,7 +148,8 @@ void emit_memory(struct emitter *e, const struct kstmt *s) {
     bool store = s->kind == K_STORE, constant = !store && s->memory.read_only;
     const struct operand *o = &s->memory.data;
     enum dtype reg = o->array ? o->array->dtype
-                     : store ? s->memory.value->dtype : s->memory.var->dtype;
+                     : store  ? s->memory.value->dtype
+                              : s->memory.var->dtype;
     int count = o->array ? s->memory.bytes / register_bytes(reg) : 1;
     if (count > 1) {
         emit_vector(e, s, count);
@@ -164,7 +175,8 @@ void emit_memory(struct emitter *e, const struct kstmt *s) {
     text_puts(e->out, ";\n");
 }
 
-/* -- Atomics -------------------------------------------------------------------------------------------- */
+/* -- Atomics
+ * -------------------------------------------------------------------------------------------- */
 /* A 16-bit float has no max, min or (before sm_90, bf16) add: compare and swap on its bits. The
  * value comes and the old one goes as f32. */
 static const char *small_float_helper(struct emitter *e, enum atomic_op op, enum dtype t) {
@@ -174,14 +186,21 @@ static const char *small_float_helper(struct emitter *e, enum atomic_op op, enum
     const char *from = t == DTYPE_F16 ? helper_use(e->helpers, "f16_to_f32") : NULL;
     const char *to = helper_use(e->helpers, t == DTYPE_F16 ? "f32_to_f16" : "f32_to_bf16");
     const char *seen = from ? "f16_to_f32(seen)" : "__uint_as_float((uint32_t)seen << 16)";
-    const char *result = op == ATOMIC_ADD ? "%s + x" : op == ATOMIC_MAX ? "fmaxf(%s, x)" : "fminf(%s, x)";
+    const char *result = op == ATOMIC_ADD   ? "%s + x"
+                         : op == ATOMIC_MAX ? "fmaxf(%s, x)"
+                                            : "fminf(%s, x)";
     struct text body = text_new(e->arena);
-    text_printf(&body, "static __device__ __forceinline__ float %s(uint16_t *p, float x)\n{\n", name);
-    text_puts(&body, "    unsigned short old = *(volatile unsigned short *)p, seen;\n    do {\n        seen = old;\n");
-    text_printf(&body, "        old = atomicCAS((unsigned short *)p, seen, (unsigned short)%s(", to);
+    text_printf(&body, "static __device__ __forceinline__ float %s(uint16_t *p, float x)\n{\n",
+                name);
+    text_puts(&body, "    unsigned short old = *(volatile unsigned short *)p, seen;\n    do {\n    "
+                     "    seen = old;\n");
+    text_printf(&body, "        old = atomicCAS((unsigned short *)p, seen, (unsigned short)%s(",
+                to);
     for (const char *c = result; *c; c++) {
-        if (*c == '%') text_puts(&body, seen), c++;
-        else text_printf(&body, "%c", *c);
+        if (*c == '%')
+            text_puts(&body, seen), c++;
+        else
+            text_printf(&body, "%c", *c);
     }
     text_puts(&body, "));\n    } while (old != seen);\n    return ");
     text_puts(&body, from ? "f16_to_f32(old);\n}\n" : "__uint_as_float((uint32_t)old << 16);\n}\n");
@@ -191,8 +210,10 @@ static const char *small_float_helper(struct emitter *e, enum atomic_op op, enum
 static const char *atomic_name(struct emitter *e, enum atomic_op op, enum dtype t) {
     if (t == DTYPE_F16 || t == DTYPE_BF16) return small_float_helper(e, op, t);
     if (op == ATOMIC_ADD) return "atomicAdd";
-    if (t == DTYPE_F32) return helper_use(e->helpers, op == ATOMIC_MAX ? "atomic_max_f32" : "atomic_min_f32");
-    if (t == DTYPE_F64) return helper_use(e->helpers, op == ATOMIC_MAX ? "atomic_max_f64" : "atomic_min_f64");
+    if (t == DTYPE_F32)
+        return helper_use(e->helpers, op == ATOMIC_MAX ? "atomic_max_f32" : "atomic_min_f32");
+    if (t == DTYPE_F64)
+        return helper_use(e->helpers, op == ATOMIC_MAX ? "atomic_max_f64" : "atomic_min_f64");
     return op == ATOMIC_MAX ? "atomicMax" : "atomicMin";
 }
 
@@ -216,19 +237,23 @@ void emit_atomic(struct emitter *e, const struct kstmt *s) {
     if (order != ORDER_RELAXED && order != ORDER_ACQUIRE) text_puts(e->out, "__threadfence();\n");
     if (old) {
         const char *type = emit_type(e, old->dtype, old->lo, old->hi);
-        text_printf(e->out, "const %s %s = %s", type, var_name(e, old), as_unsigned ? "(long long)" : "");
+        text_printf(e->out, "const %s %s = %s", type, var_name(e, old),
+                    as_unsigned ? "(long long)" : "");
     }
     text_printf(e->out, "%s((%s *)(", atomic_name(e, s->atomic.op, t),
                 as_unsigned ? "unsigned long long" : atomic_pointer(t));
     emit_pointer(e, &s->atomic.address);
     text_puts(e->out, as_unsigned ? "), (unsigned long long)" : "), ");
-    if (as_unsigned) emit_operand(e, s->atomic.value);
-    else emit_expr(e, s->atomic.value);
+    if (as_unsigned)
+        emit_operand(e, s->atomic.value);
+    else
+        emit_expr(e, s->atomic.value);
     text_puts(e->out, ");\n");
     if (order != ORDER_RELAXED && order != ORDER_RELEASE) text_puts(e->out, "__threadfence();\n");
 }
 
-/* -- Asynchronous copies and matrices -------------------------------------------------------------------- */
+/* -- Asynchronous copies and matrices
+ * -------------------------------------------------------------------- */
 void emit_async(struct emitter *e, const struct kstmt *s) {
     bool whole = !s->cp_async.source_bytes;
     const char *kind = !whole ? "part_" : s->cp_async.guard ? "if_" : "";
@@ -242,8 +267,10 @@ void emit_async(struct emitter *e, const struct kstmt *s) {
         emit_expr(e, s->cp_async.source_bytes);
     }
     if (s->cp_async.guard || !whole) text_puts(e->out, ", ");
-    if (s->cp_async.guard) emit_expr(e, s->cp_async.guard);
-    else if (!whole) text_puts(e->out, "true");
+    if (s->cp_async.guard)
+        emit_expr(e, s->cp_async.guard);
+    else if (!whole)
+        text_puts(e->out, "true");
     text_puts(e->out, ");\n");
 }
 
@@ -264,7 +291,8 @@ void emit_matrix(struct emitter *e, const struct kstmt *s) {
     text_puts(e->out, ");\n");
 }
 
-/* -- Tensor cores ------------------------------------------------------------------------------------------ */
+/* -- Tensor cores
+ * ------------------------------------------------------------------------------------------ */
 /* Registers of one fragment of rows x columns elements: 32-bit words, or doubles. */
 static int fragment_registers(int elements, enum dtype t) {
     int bits = t == DTYPE_TF32 ? 32 : dtype_bits(t);
@@ -279,21 +307,30 @@ static void list_operands(struct text *t, int from, int count) {
     text_puts(t, "}");
 }
 
-static void list_registers(struct text *t, const char *prefix, char c, const char *name, int count) {
+static void list_registers(struct text *t, const char *prefix, char c, const char *name,
+                           int count) {
     for (int i = 0; i < count; i++)
         text_printf(t, "%s\"%s%c\"(%s[%d])", i ? ", " : "", prefix, c, name, i);
 }
 
 static const char *mma_helper(struct emitter *e, const struct mma_row *row) {
-    const char *name = arena_printf(e->arena, "mma_m%dn%dk%d_%s_%s_%s", row->m, row->n, row->k,
-                                    dtype_letter(row->acc), dtype_letter(row->a), dtype_letter(row->b));
+    const char *name =
+        arena_printf(e->arena, "mma_m%dn%dk%d_%s_%s_%s", row->m, row->n, row->k,
+                     dtype_letter(row->acc), dtype_letter(row->a), dtype_letter(row->b));
     int d = fragment_registers(row->m * row->n, row->acc);
-    int a = fragment_registers(row->m * row->k, row->a), b = fragment_registers(row->k * row->n, row->b);
+    int a = fragment_registers(row->m * row->k, row->a),
+        b = fragment_registers(row->k * row->n, row->b);
     char cd = constraint(row->acc), ca = row->a == DTYPE_F64 ? 'd' : 'r';
-    const char *td = cd == 'd' ? "double" : cd == 'f' ? "float" : row->acc == DTYPE_I32 ? "int" : "uint32_t";
+    const char *td = cd == 'd'               ? "double"
+                     : cd == 'f'             ? "float"
+                     : row->acc == DTYPE_I32 ? "int"
+                                             : "uint32_t";
     const char *ta = ca == 'd' ? "double" : "uint32_t";
     struct text t = text_new(e->arena);
-    text_printf(&t, "// d += a * b\nstatic __device__ __forceinline__ void %s(%s *d, const %s *a, const %s *b)\n{\n", name, td, ta, ta);
+    text_printf(&t,
+                "// d += a * b\nstatic __device__ __forceinline__ void %s(%s *d, const %s *a, "
+                "const %s *b)\n{\n",
+                name, td, ta, ta);
     text_printf(&t, "    asm volatile(\"%s \"\n                 \"", row->name);
     list_operands(&t, 0, d);
     text_puts(&t, ", ");

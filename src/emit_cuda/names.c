@@ -13,17 +13,23 @@ struct names {
     VEC(struct named) list;
 };
 
-/* What a local name must not be: words of C++ and CUDA, and the names the kernels use themselves. */
+/* What a local name must not be: words of C++ and CUDA, and the names the kernels use themselves.
+ */
 static const char *const reserved[] = {
-    "alignas", "alignof", "and", "asm", "auto", "bool", "break", "case", "catch", "char", "class",
-    "const", "constexpr", "continue", "default", "delete", "do", "double", "else", "enum",
-    "explicit", "export", "extern", "false", "float", "for", "friend", "goto", "if", "inline",
-    "int", "long", "mutable", "namespace", "new", "noexcept", "not", "nullptr", "operator", "or",
-    "private", "protected", "public", "register", "return", "short", "signed", "sizeof", "static",
-    "struct", "switch", "template", "this", "throw", "true", "try", "typedef", "typename", "union",
-    "unsigned", "using", "virtual", "void", "volatile", "while", "xor", "threadIdx", "blockIdx",
-    "blockDim", "gridDim", "warpSize", "min", "max", "abs", "smem", "smem_base", "thread", "lane",
-    "warp", "args", "NULL", "INFINITY", "NAN", "main", "exp", "log", "sin", "cos", "tan", "y0", "y1", "j0", "j1",
+    "alignas",  "alignof",  "and",      "asm",       "auto",     "bool",      "break",
+    "case",     "catch",    "char",     "class",     "const",    "constexpr", "continue",
+    "default",  "delete",   "do",       "double",    "else",     "enum",      "explicit",
+    "export",   "extern",   "false",    "float",     "for",      "friend",    "goto",
+    "if",       "inline",   "int",      "long",      "mutable",  "namespace", "new",
+    "noexcept", "not",      "nullptr",  "operator",  "or",       "private",   "protected",
+    "public",   "register", "return",   "short",     "signed",   "sizeof",    "static",
+    "struct",   "switch",   "template", "this",      "throw",    "true",      "try",
+    "typedef",  "typename", "union",    "unsigned",  "using",    "virtual",   "void",
+    "volatile", "while",    "xor",      "threadIdx", "blockIdx", "blockDim",  "gridDim",
+    "warpSize", "min",      "max",      "abs",       "smem",     "smem_base", "thread",
+    "lane",     "warp",     "args",     "NULL",      "INFINITY", "NAN",       "main",
+    "exp",      "log",      "sin",      "cos",       "tan",      "y0",        "y1",
+    "j0",       "j1",
 };
 
 struct names *names_new(struct arena *a) {
@@ -46,7 +52,8 @@ static bool is_taken(const struct names *n, const char *name) {
 
 /* Letters, digits and underscores; never a leading digit, never empty. */
 static char *identifier(struct arena *a, const char *wanted) {
-    char *s = arena_printf(a, "%s%s", *wanted && !isdigit((unsigned char)*wanted) ? "" : "v", wanted);
+    char *s =
+        arena_printf(a, "%s%s", *wanted && !isdigit((unsigned char)*wanted) ? "" : "v", wanted);
     for (char *c = s; *c; c++)
         if (!isalnum((unsigned char)*c) && *c != '_') *c = '_';
     return s;

@@ -52,14 +52,18 @@ static void emit_set(struct emitter *e, const struct kstmt *s) {
 static void emit_for(struct emitter *e, const struct kstmt *s) {
     struct var *v = s->loop.var;
     const char *name = var_name(e, v), *type = emit_type(e, v->dtype, v->lo, v->hi);
-    if (s->loop.unroll == 0) text_puts(e->out, "#pragma unroll\n");
-    else text_printf(e->out, "#pragma unroll %d\n", s->loop.unroll);
+    if (s->loop.unroll == 0)
+        text_puts(e->out, "#pragma unroll\n");
+    else
+        text_printf(e->out, "#pragma unroll %d\n", s->loop.unroll);
     text_printf(e->out, "for (%s %s = ", type, name);
     emit_expr(e, s->loop.lo);
     text_printf(e->out, "; %s %s ", name, s->loop.step > 0 ? "<" : ">");
     emit_expr(e, s->loop.hi);
-    if (s->loop.step == 1) text_printf(e->out, "; ++%s)", name);
-    else text_printf(e->out, "; %s += %lld)", name, (long long)s->loop.step);
+    if (s->loop.step == 1)
+        text_printf(e->out, "; ++%s)", name);
+    else
+        text_printf(e->out, "; %s += %lld)", name, (long long)s->loop.step);
     emit_body(e, &s->loop.body);
     text_puts(e->out, "\n");
 }
@@ -81,10 +85,14 @@ static void emit_string(struct emitter *e, const char *s) {
     text_puts(e->out, "\"");
     for (; *s; s++) {
         unsigned char c = (unsigned char)*s;
-        if (c == '"' || c == '\\') text_printf(e->out, "\\%c", c);
-        else if (c == '%') text_puts(e->out, "%%");
-        else if (c < 32 || c > 126) text_printf(e->out, "\\%03o", c);
-        else text_printf(e->out, "%c", c);
+        if (c == '"' || c == '\\')
+            text_printf(e->out, "\\%c", c);
+        else if (c == '%')
+            text_puts(e->out, "%%");
+        else if (c < 32 || c > 126)
+            text_printf(e->out, "\\%03o", c);
+        else
+            text_printf(e->out, "%c", c);
     }
     text_puts(e->out, "\"");
 }
@@ -103,8 +111,13 @@ static void emit_print(struct emitter *e, const struct kstmt *s) {
         return;
     }
     bool is_float = dtype_is_float(v->dtype), is_unsigned = dtype_class_of(v->dtype) == CLASS_UINT;
-    text_printf(e->out, " \"%s\\n\", (%s)", is_float ? "%g" : is_unsigned ? "%llu" : "%lld",
-                is_float ? "double" : is_unsigned ? "unsigned long long" : "long long");
+    text_printf(e->out, " \"%s\\n\", (%s)",
+                is_float      ? "%g"
+                : is_unsigned ? "%llu"
+                              : "%lld",
+                is_float      ? "double"
+                : is_unsigned ? "unsigned long long"
+                              : "long long");
     emit_operand(e, v);
     text_puts(e->out, ");\n");
 }
@@ -116,8 +129,8 @@ static void emit_assert(struct emitter *e, const struct kstmt *s) {
     e->out->indent++;
     int line = s->span.end ? source_position(e->module->source, s->span.begin).line : 0;
     text_puts(e->out, "printf(");
-    emit_string(e, arena_printf(e->arena, "%s:%d: assertion failed: %s", e->options->source_name, line,
-                                s->print.message ? s->print.message : ""));
+    emit_string(e, arena_printf(e->arena, "%s:%d: assertion failed: %s", e->options->source_name,
+                                line, s->print.message ? s->print.message : ""));
     text_puts(e->out, " \"\\n\");\n__trap();\n");
     e->out->indent--;
     text_puts(e->out, "}\n");
@@ -161,9 +174,11 @@ static void emit_kstmt(struct emitter *e, const struct kstmt *s) {
         text_printf(e->out, "%s<%d>();\n", helper_use(e->helpers, "cp_async_wait"), s->wait.groups);
         break;
     case K_BARRIER:
-        if (!s->barrier.threads) text_puts(e->out, "__syncthreads();\n");
-        else text_printf(e->out, "%s(%d, %d);\n", helper_use(e->helpers, "barrier_sync"),
-                         s->barrier.id, s->barrier.threads);
+        if (!s->barrier.threads)
+            text_puts(e->out, "__syncthreads();\n");
+        else
+            text_printf(e->out, "%s(%d, %d);\n", helper_use(e->helpers, "barrier_sync"),
+                        s->barrier.id, s->barrier.threads);
         break;
     case K_SYNC_WARP: text_puts(e->out, "__syncwarp();\n"); break;
     case K_LDMATRIX:

@@ -1,23 +1,29 @@
 /* unit.c: the whole .cu file: head, device functions used, kernels, launchers. */
 #include "emit_cuda/internal.h"
 
-
 static void print_head(struct text *out, struct module *const *modules, int count,
                        const struct emit_options *o) {
-    text_printf(out, "// Kernels of %s, made by tilec %s; do not edit.\n", o->source_name, o->version);
-    text_puts(out, "// tilec claims no rights in its output; the support code it copies in is 0BSD.\n//\n// For");
-    for (int i = 0; i < count; i++) text_printf(out, "%s %s", i ? "," : "", modules[i]->target->name);
+    text_printf(out, "// Kernels of %s, made by tilec %s; do not edit.\n", o->source_name,
+                o->version);
+    text_puts(out, "// tilec claims no rights in its output; the support code it copies in is "
+                   "0BSD.\n//\n// For");
+    for (int i = 0; i < count; i++)
+        text_printf(out, "%s %s", i ? "," : "", modules[i]->target->name);
     text_puts(out, ".\n");
 }
 
 /* Code for an architecture that was not asked for must not be made by accident. The compute_90 pass
- * that `nvcc -arch=sm_90a` adds is let through: its kernels trap and the launcher never picks them. */
+ * that `nvcc -arch=sm_90a` adds is let through: its kernels trap and the launcher never picks them.
+ */
 static void print_guard(struct text *out, struct module *const *modules, int count) {
     text_puts(out, "#if defined(__CUDA_ARCH__)");
-    for (int i = 0; i < count; i++) text_printf(out, " && __CUDA_ARCH__ != %d0", modules[i]->target->capability);
+    for (int i = 0; i < count; i++)
+        text_printf(out, " && __CUDA_ARCH__ != %d0", modules[i]->target->capability);
     text_puts(out, "\n#error \"this file holds code for");
     for (int i = 0; i < count; i++) text_printf(out, " %s", modules[i]->target->name);
-    text_puts(out, " only: compile it with the matching -gencode, or run tilec with --arch\"\n#endif\n\n");
+    text_puts(
+        out,
+        " only: compile it with the matching -gencode, or run tilec with --arch\"\n#endif\n\n");
 }
 
 static bool uses_print(const struct kblock *b) {
@@ -25,7 +31,8 @@ static bool uses_print(const struct kblock *b) {
         if (s->kind == K_PRINT || s->kind == K_ASSERT) return true;
         if (s->kind == K_FOR && uses_print(&s->loop.body)) return true;
         if (s->kind == K_WHILE && uses_print(&s->repeat.body)) return true;
-        if (s->kind == K_IF && (uses_print(&s->branch.then) || uses_print(&s->branch.otherwise))) return true;
+        if (s->kind == K_IF && (uses_print(&s->branch.then) || uses_print(&s->branch.otherwise)))
+            return true;
     }
     return false;
 }
@@ -38,8 +45,8 @@ static void emit_module(struct emitter *e, struct module *m) {
             e->kernel = e->function->kernels.at[j];
             e->names = names_new(e->arena);
             text_printf(e->out, "// %s, %s, %d threads, %d bytes of shared memory\n",
-                        e->function->doc ? e->function->doc : e->function->name->text, m->target->name,
-                        e->kernel->threads, e->kernel->shared_bytes);
+                        e->function->doc ? e->function->doc : e->function->name->text,
+                        m->target->name, e->kernel->threads, e->kernel->shared_bytes);
             emit_kernel(e);
             text_puts(e->out, "\n");
         }
@@ -50,14 +57,16 @@ static bool any_print(struct module *const *modules, int count) {
     for (int i = 0; i < count; i++)
         for (int j = 0; j < modules[i]->functions.count; j++)
             for (int k = 0; k < modules[i]->functions.at[j]->kernels.count; k++)
-                if (uses_print(&modules[i]->functions.at[j]->kernels.at[k]->code->body)) return true;
+                if (uses_print(&modules[i]->functions.at[j]->kernels.at[k]->code->body))
+                    return true;
     return false;
 }
 
 void emit_cuda(struct text *out, struct module *const *modules, int count,
                const struct emit_options *o) {
     struct text kernels = text_new(out->arena);
-    struct emitter e = {.arena = out->arena, .out = &kernels, .helpers = helpers_new(out->arena), .options = o};
+    struct emitter e = {
+        .arena = out->arena, .out = &kernels, .helpers = helpers_new(out->arena), .options = o};
     for (int i = 0; i < count; i++) emit_module(&e, modules[i]);
     print_head(out, modules, count, o);
     print_guard(out, modules, count);

@@ -30,4 +30,7 @@ struct module *analyse(struct arena *a, struct interns *names, struct diag *d,
                        const struct ast_module *ast, const struct target *target,
                        const struct sema_options *options);
 
+/* The vocabulary as Markdown: lang/builtins.md. */
+void builtins_print(struct text *t);
+
 #endif

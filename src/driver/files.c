@@ -1,0 +1,81 @@
+/* files.c: names of output files, writing them whole or not at all, dependency rules. */
+#include "driver/driver.h"
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static bool complain(const char *verb, const char *path) {
+    fprintf(stderr, "tilec: error: cannot %s '%s': %s\n", verb, path, strerror(errno));
+    return false;
+}
+
+bool file_write(const char *path, const char *data, size_t length) {
+    if (!strcmp(path, "-"))
+        return (fwrite(data, 1, length, stdout) == length && !fflush(stdout)) ||
+               complain("write", "standard output");
+    char temporary[4096];
+    int n = snprintf(temporary, sizeof temporary, "%s.tmp%ld", path, (long)getpid());
+    if (n < 0 || n >= (int)sizeof temporary) {
+        errno = ENAMETOOLONG;
+        return complain("write", path);
+    }
+    FILE *f = fopen(temporary, "wb");
+    if (!f) return complain("write", path);
+    bool ok = fwrite(data, 1, length, f) == length;
+    ok = !fclose(f) && ok;
+    if (ok && !rename(temporary, path)) return true;
+    int why = errno;
+    remove(temporary);
+    errno = why;
+    return complain("write", path);
+}
+
+const char *file_base(struct arena *a, const char *path) {
+    const char *slash = strrchr(path, '/');
+    return arena_printf(a, "%s", slash ? slash + 1 : path);
+}
+
+const char *file_with_suffix(struct arena *a, const char *path, const char *suffix) {
+    const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
+    size_t n = dot && dot > (slash ? slash + 1 : path) ? (size_t)(dot - path) : strlen(path);
+    return arena_printf(a, "%.*s%s", (int)n, path, suffix);
+}
+
+const char *file_mapped(struct arena *a, const char *path, const struct options *o) {
+    for (int i = o->prefix_maps.count; i-- > 0;) {
+        const char *map = o->prefix_maps.at[i], *equal = strchr(map, '=');
+        size_t n = equal ? (size_t)(equal - map) : 0;
+        if (equal && !strncmp(path, map, n)) return arena_printf(a, "%s%s", equal + 1, path + n);
+    }
+    return path;
+}
+
+/* A file name as make reads it. */
+static void print_escaped(struct text *out, const char *path) {
+    for (const char *c = path; *c; c++) {
+        if (*c == ' ' || *c == '#' || *c == '\\') text_puts(out, "\\");
+        text_printf(out, *c == '$' ? "$$" : "%c", *c);
+    }
+}
+
+void depend_rule(struct text *out, const struct options *o, const char *const *outputs, int count) {
+    if (o->depend_targets.count) {
+        for (int i = 0; i < o->depend_targets.count; i++)
+            text_printf(out, "%s%s", i ? " " : "", o->depend_targets.at[i]);
+    } else {
+        for (int i = 0; i < count; i++) {
+            text_puts(out, i ? " " : "");
+            print_escaped(out, outputs[i]);
+        }
+    }
+    text_puts(out, ":");
+    if (strcmp(o->input, "-")) {
+        text_puts(out, " ");
+        print_escaped(out, o->input);
+    }
+    text_puts(out, "\n");
+    if (o->depend_phony && strcmp(o->input, "-")) {
+        print_escaped(out, o->input);
+        text_puts(out, ":\n");
+    }
+}

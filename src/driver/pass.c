@@ -1,0 +1,195 @@
+/* pass.c: runs the passes of the table for each architecture; verifies, dumps, times and stops.
+ *
+ * No pass prints, times or verifies itself. */
+#include "driver/driver.h"
+#include "ir/kernel.h"
+#include "layout/place.h"
+#include "lower/lower.h"
+#include "schedule/schedule.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum form { FORM_TOKENS, FORM_AST, FORM_TILE, FORM_KERNEL, FORM_CUDA };
+
+struct pass_row {
+    const char *name, *summary;
+    enum form form;
+    enum level level;
+};
+
+static const struct pass_row passes[PASS_COUNT] = {
+#define PASS(name, summary, form, level) {#name, summary, FORM_##form, LEVEL_##level},
+#include "driver/passes.def"
+};
+
+/* The passes on a module, by number; the ones before have types of their own. */
+static void (*const run_module[PASS_COUNT])(struct module *) = {
+    [PASS_coarsen] = coarsen, [PASS_forward] = forward,   [PASS_atoms] = atoms,
+    [PASS_place] = place,     [PASS_pipeline] = pipeline, [PASS_operands] = operands,
+    [PASS_sync] = sync,       [PASS_shared] = shared,     [PASS_lower] = lower,
+    [PASS_tidy] = tidy,
+};
+
+const char *pass_name(int pass) { return passes[pass].name; }
+const char *pass_summary(int pass) { return passes[pass].summary; }
+
+int pass_find(const char *name) {
+    for (int i = 0; i < PASS_COUNT; i++)
+        if (!strcmp(passes[i].name, name)) return i;
+    return -1;
+}
+
+void passes_list(struct text *out) {
+    for (int i = 0; i < PASS_COUNT; i++)
+        text_printf(out, "%-9s %s\n", passes[i].name, passes[i].summary);
+}
+
+/* -- Dumps
+ * --------------------------------------------------------------------------------------------- */
+static void print_state(struct text *out, const struct compilation *c, int pass,
+                        const struct module *m) {
+    switch (passes[pass].form) {
+    case FORM_TOKENS: tokens_print(out, c->tokens, c->source); break;
+    case FORM_AST: ast_print(out, c->ast); break;
+    case FORM_TILE: tile_print(out, m); break;
+    case FORM_KERNEL: kernel_print(out, m); break;
+    case FORM_CUDA: break;
+    }
+}
+
+static void dump(const struct compilation *c, int pass, const char *word, const struct module *m) {
+    struct text out = text_new(c->arena);
+    bool code = passes[pass].form >= FORM_TILE;
+    text_printf(&out, "%s %s %s%s%s\n", code ? ";" : "#", word, passes[pass].name, m ? ", " : "",
+                m ? m->target->name : "");
+    print_state(&out, c, pass, m);
+    fputs(out.at, stderr);
+}
+
+/* -- Our own faults
+ * -------------------------------------------------------------------------------------- */
+static void internal_fault(const struct compilation *c, int pass, const struct module *m,
+                           const char *why) {
+    fprintf(stderr,
+            "tilec: internal error: after pass '%s' for %s: %s\n"
+            "This is a fault of tilec, not of %s. Please report it with the output of "
+            "--dump-after=%s.\n",
+            passes[pass].name, m->target->name, why, c->source->path, passes[pass].name);
+    exit(EXIT_INTERNAL);
+}
+
+static void verify(const struct compilation *c, int pass, struct module *m) {
+    const char *why = NULL;
+    m->level = passes[pass].level;
+    bool sound = m->level == LEVEL_KERNEL ? kernel_verify(m, &why) : tile_verify(m, m->level, &why);
+    if (!sound) internal_fault(c, pass, m, why ? why : "the program breaks a rule of its level");
+}
+
+/* -- Running
+ * ------------------------------------------------------------------------------------------------
+ */
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static bool stops_after(const struct compilation *c, int pass) {
+    return c->options->stop_after == pass;
+}
+
+static void after(struct compilation *c, int pass, const struct module *m, double begin) {
+    c->seconds[pass] += now() - begin;
+    if (c->options->dump_after[pass]) dump(c, pass, "after", m);
+    if (m && c->ir_pass == pass) {
+        text_printf(&c->ir, "; after %s, %s\n", passes[pass].name, m->target->name);
+        print_state(&c->ir, c, pass, m);
+    }
+}
+
+/* The text that a later pass takes, read back; its header says level and target. */
+static struct module *read_module(struct compilation *c, int start) {
+    bool kernel = passes[start - 1].form == FORM_KERNEL;
+    return kernel ? kernel_read(c->arena, c->names, c->diag, c->source)
+                  : tile_read(c->arena, c->names, c->diag, c->source);
+}
+
+/* Runs passes first … tidy on m. NULL if one reported an error. */
+static struct module *run_from(struct compilation *c, struct module *m, int first) {
+    int errors = diag_errors(c->diag);
+    for (int i = first; i < PASS_emit; i++) {
+        if (c->options->dump_before[i]) dump(c, i - 1, "before", m);
+        double begin = now();
+        run_module[i](m);
+        if (diag_errors(c->diag) > errors) return NULL;
+        verify(c, i, m);
+        after(c, i, m, begin);
+        if (stops_after(c, i)) break;
+    }
+    return m;
+}
+
+static struct module *run_target(struct compilation *c, const struct target *t) {
+    double begin = now();
+    int errors = diag_errors(c->diag);
+    struct module *m = analyse(c->arena, c->names, c->diag, c->ast, t, &c->sema);
+    if (diag_errors(c->diag) > errors) return NULL;
+    verify(c, PASS_analyse, m);
+    after(c, PASS_analyse, m, begin);
+    return stops_after(c, PASS_analyse) ? m : run_from(c, m, PASS_coarsen);
+}
+
+static bool run_front(struct compilation *c) {
+    double begin = now();
+    c->tokens = lex(c->arena, c->names, c->source, c->diag);
+    after(c, PASS_lex, NULL, begin);
+    if (stops_after(c, PASS_lex)) return false;
+    begin = now();
+    c->ast = parse(c->arena, c->names, c->source, c->tokens, c->diag);
+    after(c, PASS_parse, NULL, begin);
+    return !stops_after(c, PASS_parse) && !diag_errors(c->diag);
+}
+
+/* Each architecture by itself. Of the default list those that fail are left out with a warning, as
+ * long as one succeeds. */
+static void run_targets(struct compilation *c) {
+    const struct options *o = c->options;
+    int mark[MAX_ARCHS + 1], failed = 0;
+    bool ok[MAX_ARCHS] = {false};
+    for (int i = 0; i < o->arch_count; i++) {
+        mark[i] = diag_mark(c->diag);
+        struct module *m = run_target(c, o->archs[i]);
+        ok[i] = m != NULL;
+        failed += !m;
+        if (m)
+            c->modules[c->module_count++] = m;
+        else if (!o->archs_named && i + 1 < o->arch_count)
+            diag_demote(c->diag, mark[i], W_ARCH,
+                        arena_printf(c->arena, "left out of %s: ", o->archs[i]->name));
+    }
+    int last = o->arch_count - 1;
+    if (!o->archs_named && last > 0 && !ok[last] && failed <= last)
+        diag_demote(c->diag, mark[last], W_ARCH,
+                    arena_printf(c->arena, "left out of %s: ", o->archs[last]->name));
+}
+
+static void print_times(const struct compilation *c) {
+    double sum = 0;
+    for (int i = 0; i < PASS_emit; i++) sum += c->seconds[i];
+    for (int i = 0; i < PASS_emit; i++)
+        fprintf(stderr, "%-9s %8.3f ms\n", passes[i].name, 1e3 * c->seconds[i]);
+    fprintf(stderr, "%-9s %8.3f ms\n", "all", 1e3 * sum);
+}
+
+bool passes_run(struct compilation *c) {
+    if (c->options->start_at > PASS_analyse) {
+        struct module *m = read_module(c, c->options->start_at);
+        if (m) m = run_from(c, m, c->options->start_at);
+        if (m) c->modules[c->module_count++] = m;
+    } else if (run_front(c)) {
+        run_targets(c);
+    }
+    if (c->options->time_passes) print_times(c);
+    return !diag_errors(c->diag);
+}
