@@ -13,12 +13,12 @@ enum { WARPS_MAX = 32 };
 struct group {
     struct buffer *accumulator;
     struct stmt *first;
-    bool tensor;          /* some gemm of it has an instruction */
-    int rows, columns;    /* instruction tiles along m and n */
+    bool tensor;       /* some gemm of it has an instruction */
+    int rows, columns; /* instruction tiles along m and n */
     int m, n, depth;
-    bool reduced[2];      /* reduced along axis 0, 1 */
-    bool feeds, fed;      /* becomes an A operand; has a register A operand */
-    unsigned policies;    /* bits by gemm_policy */
+    bool reduced[2];   /* reduced along axis 0, 1 */
+    bool feeds, fed;   /* becomes an A operand; has a register A operand */
+    unsigned policies; /* bits by gemm_policy */
     int row_warps, column_warps;
 };
 
@@ -90,8 +90,12 @@ static struct group *group_of(struct work *w, const struct stmt *s) {
 static void join_group(struct work *w, struct stmt *s) {
     struct group *g = group_of(w, s);
     if (!g) {
-        struct group fresh = {.accumulator = s->gemm.c.buffer, .first = s, .m = s->gemm.m,
-                              .n = s->gemm.n, .rows = 1, .columns = 1};
+        struct group fresh = {.accumulator = s->gemm.c.buffer,
+                              .first = s,
+                              .m = s->gemm.m,
+                              .n = s->gemm.n,
+                              .rows = 1,
+                              .columns = 1};
         vec_push(w->m->arena, &w->groups, fresh);
         g = &w->groups.at[w->groups.count - 1];
     }
@@ -105,7 +109,8 @@ static void join_group(struct work *w, struct stmt *s) {
     g->columns = (s->gemm.n + r->n - 1) / r->n;
 }
 
-/* -- Where an accumulator goes ------------------------------------------------------------------ */
+/* -- Where an accumulator goes ------------------------------------------------------------------
+ */
 
 struct flow {
     struct work *w;
@@ -221,13 +226,11 @@ static void refuse(struct work *w, const struct group *g) {
                 "%d row%s and %d column%s of %dx%d instruction tiles; threads may be %s",
                 w->k->threads, w->k->threads / 32, g->m, g->n, g->accumulator->name->text,
                 policy_name(g->policies), g->rows, g->rows == 1 ? "" : "s", g->columns,
-                g->columns == 1 ? "" : "s", r->m, r->n,
-                legal_threads(w->m->arena, g, g->policies));
+                g->columns == 1 ? "" : "s", r->m, r->n, legal_threads(w->m->arena, g, g->policies));
     struct group free_choice = *g;
     if (g->policies != 1u << POLICY_SQUARE && choose_partition(&free_choice, w->k->threads / 32, 0))
-        diag_note(d, g->first->span,
-                  "policy Square divides it into %d x %d warps", free_choice.row_warps,
-                  free_choice.column_warps);
+        diag_note(d, g->first->span, "policy Square divides it into %d x %d warps",
+                  free_choice.row_warps, free_choice.column_warps);
 }
 
 static void partition_group(struct work *w, struct group *g) {
@@ -249,13 +252,13 @@ static void remark(struct work *w, const struct stmt *s) {
     const struct mma_row *r = mma_row(s->gemm.atom);
     struct group *g = group_of(w, s);
     const char *why = g->reduced[1] || g->reduced[0] ? ", the reduced axis stays inside a warp"
-                      : g->feeds || g->fed ? ", rows divided so that the product chain stays in registers"
-                                           : ", nearest to square";
-    diag_remark(w->m->diag, s->span, "layout",
-                "gemm %dx%dx%d into '%s': %s, warps %d x %d, %dx%d a warp%s", s->gemm.m, s->gemm.n,
-                s->gemm.k, s->gemm.c.buffer->name->text, r->name, s->gemm.row_warps,
-                s->gemm.column_warps, s->gemm.m / s->gemm.row_warps,
-                s->gemm.n / s->gemm.column_warps, why);
+                      : g->feeds || g->fed
+                          ? ", rows divided so that the product chain stays in registers"
+                          : ", nearest to square";
+    diag_remark(
+        w->m->diag, s->span, "layout", "gemm %dx%dx%d into '%s': %s, warps %d x %d, %dx%d a warp%s",
+        s->gemm.m, s->gemm.n, s->gemm.k, s->gemm.c.buffer->name->text, r->name, s->gemm.row_warps,
+        s->gemm.column_warps, s->gemm.m / s->gemm.row_warps, s->gemm.n / s->gemm.column_warps, why);
 }
 
 static void atoms_of_kernel(struct module *m, struct kernel *k) {

@@ -6,7 +6,8 @@
  * domain. */
 #include "layout/plan.h"
 
-/* -- From a fragment to a domain and back ------------------------------------------------------- */
+/* -- From a fragment to a domain and back -------------------------------------------------------
+ */
 
 static bool is_thread(const struct digit *d) {
     return d->space == SPACE_LANE || d->space == SPACE_WARP;
@@ -63,7 +64,8 @@ struct layout view_of_domain(const struct view *v, const struct layout *domain) 
     return layout_canonical(&out);
 }
 
-/* -- In place? ------------------------------------------------------------------------------------- */
+/* -- In place?
+ * ------------------------------------------------------------------------------------- */
 
 /* Walks two digit lists of one axis together; `same` judges each common piece. */
 struct piece {
@@ -163,7 +165,8 @@ bool held_in_place(const struct layout *domain, const struct view *v, const stru
     return !write || (copies_cover(&slice, l) && !drops_padding(v, domain));
 }
 
-/* -- Reductions --------------------------------------------------------------------------------------- */
+/* -- Reductions
+ * --------------------------------------------------------------------------------------- */
 
 struct layout reduced_layout(const struct layout *src, int axis, bool keep_unit) {
     struct layout out = layout_drop(src, axis);
@@ -214,7 +217,8 @@ struct layout partial_layout(const struct layout *src, int axis, int32_t parts) 
     return layout_canonical(&kept);
 }
 
-/* -- Operands of a matrix product ------------------------------------------------------------------------ */
+/* -- Operands of a matrix product
+ * ------------------------------------------------------------------------ */
 
 static struct layout atom_layout(const struct module *m, const char *words) {
     struct cursor c = cursor_new(m->arena, words, strlen(words));

@@ -1,0 +1,235 @@
+/* normal.c: rewrites after which a fragment is met only in forms that layouts speak about.
+ *
+ * Operands of gemm and reduce become whole fragments; what single threads store into a fragment
+ * becomes a guarded MAP; a view of a fragment becomes accesses of the fragment itself. */
+#include "layout/plan.h"
+
+struct normaliser {
+    struct plan *p;
+    struct block *block;
+};
+
+static bool is_fragment(const struct buffer *b) { return b->scope == SCOPE_FRAGMENT; }
+
+/* -- Views (T.reshape) of fragments
+ * ------------------------------------------------------------------ */
+
+static struct buffer *view_root(struct buffer *b) {
+    while (b->alias) b = b->alias;
+    return b;
+}
+
+static bool is_view(const struct buffer *b) { return is_fragment(b) && b->alias; }
+
+/* The root's indices of element `index` of the view: both count elements row by row. */
+static void root_index(struct plan *p, const struct buffer *view, struct expr *const *index,
+                       struct expr **out) {
+    struct exprs *x = p->m->exprs;
+    struct buffer *root = view_root((struct buffer *)view);
+    struct expr *flat = expr_index(x, 0);
+    for (int k = 0; k < view->rank; k++) {
+        flat = expr_binary(x, FN_MUL, flat, expr_index(x, view->extent[k]));
+        flat = expr_binary(x, FN_ADD, flat, index[k]);
+    }
+    for (int k = root->rank - 1; k >= 0; k--) {
+        struct expr *extent = expr_index(x, root->extent[k]);
+        out[k] = k ? expr_binary(x, FN_FLOORMOD, flat, extent) : flat;
+        flat = expr_binary(x, FN_FLOORDIV, flat, extent);
+    }
+}
+
+static struct expr *root_load(struct expr *e, void *data) {
+    struct plan *p = data;
+    if (e->kind != EXPR_LOAD || !is_view(e->buffer)) return NULL;
+    struct expr *index[TILE_RANK];
+    struct buffer *root = view_root(e->buffer);
+    root_index(p, e->buffer, e->args, index);
+    return expr_load(p->m->exprs, root, root->rank, index);
+}
+
+static void root_expression(struct expr **e, void *data) {
+    struct plan *p = data;
+    *e = expr_rewrite(p->m->exprs, *e, root_load, p);
+}
+
+static void root_statement(struct stmt *s, void *data) {
+    struct plan *p = data;
+    stmt_expressions(s, root_expression, p);
+    if (s->kind != STMT_STORE || !is_view(s->store.buffer)) return;
+    struct expr *index[TILE_RANK];
+    struct buffer *root = view_root(s->store.buffer);
+    root_index(p, s->store.buffer, s->store.index, index);
+    s->store.buffer = root;
+    s->store.count = root->rank;
+    for (int k = 0; k < root->rank; k++) s->store.index[k] = index[k];
+}
+
+static bool refuse_reinterpretation(struct plan *p) {
+    for (int i = 0; i < p->k->buffers.count; i++) {
+        struct buffer *b = p->k->buffers.at[i];
+        if (!is_view(b) || b->dtype == view_root(b)->dtype) continue;
+        diag_report(
+            p->m->diag, b->span, E0401,
+            "'%s' views the fragment '%s' as %s; a fragment keeps its element type %s: copy "
+            "it to shared memory first",
+            b->name->text, view_root(b)->name->text, dtype_spelling(b->dtype),
+            dtype_spelling(view_root(b)->dtype));
+        return true;
+    }
+    return false;
+}
+
+static void drop_views(struct plan *p) {
+    int kept = 0;
+    for (int i = 0; i < p->k->buffers.count; i++)
+        if (!is_view(p->k->buffers.at[i])) p->k->buffers.at[kept++] = p->k->buffers.at[i];
+    p->k->buffers.count = kept;
+}
+
+/* -- Operands
+ * ------------------------------------------------------------------------------------------ */
+
+static void insert_copy(struct normaliser *n, struct stmt *at, const struct region *from,
+                        const struct region *to, bool before) {
+    struct stmt *copy = new_copy(n->p, from, to, at->span);
+    if (before)
+        block_insert_before(n->block, at, copy);
+    else
+        block_insert_after(n->block, at, copy);
+}
+
+/* `r` becomes a whole fragment: filled before `at` if `in`, stored back after it if `out`. */
+static void make_whole(struct normaliser *n, struct stmt *at, struct region *r, int rank,
+                       const bool *in_out) {
+    if (is_fragment(r->buffer) && region_is_whole(r) && !r->buffer->alias) return;
+    struct region old = *r;
+    struct buffer *t = new_fragment(n->p, old.buffer->name->text, &old, rank);
+    *r = region_whole(n->p->m, t);
+    if (in_out[0]) insert_copy(n, at, &old, r, true);
+    if (in_out[1]) insert_copy(n, at, r, &old, false);
+}
+
+static void normalise_gemm(struct normaliser *n, struct stmt *s) {
+    int64_t clear = 0;
+    bool cleared = s->gemm.clear && expr_is_int(s->gemm.clear, &clear) && clear;
+    const bool read[2] = {true, false}, update[2] = {!cleared, true};
+    if (is_fragment(s->gemm.a.buffer)) make_whole(n, s, &s->gemm.a, 2, read);
+    if (is_fragment(s->gemm.b.buffer)) make_whole(n, s, &s->gemm.b, 2, read);
+    make_whole(n, s, &s->gemm.c, 2, update);
+}
+
+static void normalise_reduce(struct normaliser *n, struct stmt *s) {
+    const struct buffer *src = s->reduce.src.buffer, *dst = s->reduce.dst.buffer;
+    if (src->scope == SCOPE_LOCAL || dst->scope == SCOPE_LOCAL) return;
+    const bool read[2] = {true, false}, update[2] = {!s->reduce.clear, true};
+    make_whole(n, s, &s->reduce.src, src->rank, read);
+    make_whole(n, s, &s->reduce.dst, dst->rank, update);
+}
+
+/* -- COPY
+ * -------------------------------------------------------------------------------------------------
+ */
+
+static bool has_unit_axis(const struct buffer *b) {
+    for (int k = 0; k < b->rank; k++)
+        if (b->extent[k] == 1) return true;
+    return false;
+}
+
+/* Unit axes of a padded fragment have places: only a MAP over them too says which threads hold
+ * the element. */
+static void copy_with_units(struct normaliser *n, struct stmt *s) {
+    const struct region *src = &s->copy.src, *dst = &s->copy.dst;
+    if (!is_fragment(src->buffer) || !is_fragment(dst->buffer)) return;
+    if (src->buffer->rank != dst->buffer->rank || !has_unit_axis(dst->buffer)) return;
+    if (!region_is_whole(src) || !region_is_whole(dst)) return;
+    for (int k = 0; k < dst->buffer->rank; k++)
+        if (src->extent[k] != dst->extent[k]) return;
+    struct stmt *map = new_map(n->p, dst->buffer, s->span);
+    struct expr *index[TILE_RANK];
+    domain_indices(n->p, &map->map.domain, index);
+    struct expr *value = expr_load(n->p->m->exprs, src->buffer, src->buffer->rank, index);
+    value = expr_cast(n->p->m->exprs, value, dst->buffer->dtype);
+    block_append(&map->map.body, new_store(n->p, dst->buffer, index, value, s->span));
+    block_insert_before(n->block, s, map);
+    block_remove(n->block, s);
+}
+
+static void normalise_copy(struct normaliser *n, struct stmt *s) {
+    if (!is_view(s->copy.src.buffer) && !is_view(s->copy.dst.buffer)) {
+        copy_with_units(n, s);
+        return;
+    }
+    struct stmt *map = copy_as_map(n->p->m, s);
+    block_walk(&map->map.body, root_statement, n->p);
+    block_insert_before(n->block, s, map);
+    block_remove(n->block, s);
+}
+
+/* -- Stores outside of MAPs
+ * -------------------------------------------------------------------------------- */
+
+/* Every thread stores the same element: its holders do. */
+static void normalise_store(struct normaliser *n, struct stmt *s) {
+    struct exprs *x = n->p->m->exprs;
+    struct buffer *b = s->store.buffer;
+    struct stmt *map = new_map(n->p, b, s->span);
+    struct expr *index[TILE_RANK], *test = expr_bool(x, true);
+    domain_indices(n->p, &map->map.domain, index);
+    for (int k = 0; k < b->rank; k++)
+        test = expr_binary(
+            x, FN_LAND, test,
+            expr_binary(x, FN_EQ, index[k], expr_cast(x, s->store.index[k], DTYPE_INDEX)));
+    struct stmt *guard = stmt_new(n->p->m, STMT_IF, s->span);
+    guard->branch.test = test;
+    block_append(&guard->branch.then, new_store(n->p, b, index, s->store.value, s->span));
+    block_append(&map->map.body, guard);
+    block_insert_before(n->block, s, map);
+    block_remove(n->block, s);
+}
+
+/* -- Walk
+ * -----------------------------------------------------------------------------------------------------
+ */
+
+static void normalise_block(struct normaliser *n, struct block *b) {
+    for (struct stmt *s = b->first, *next; s; s = next) {
+        next = s->next;
+        n->block = b;
+        switch (s->kind) {
+        case STMT_FOR: normalise_block(n, &s->loop.body); break;
+        case STMT_WHILE: normalise_block(n, &s->repeat.body); break;
+        case STMT_IF:
+            normalise_block(n, &s->branch.then);
+            normalise_block(n, &s->branch.otherwise);
+            break;
+        case STMT_GEMM: normalise_gemm(n, s); break;
+        case STMT_REDUCE: normalise_reduce(n, s); break;
+        case STMT_COPY: normalise_copy(n, s); break;
+        case STMT_STORE:
+            if (is_fragment(s->store.buffer)) normalise_store(n, s);
+            break;
+        case STMT_BREAK:
+        case STMT_CONTINUE:
+        case STMT_LET:
+        case STMT_SET:
+        case STMT_ATOMIC:
+        case STMT_PRINT:
+        case STMT_ASSERT:
+        case STMT_MAP:
+        case STMT_BARRIER:
+        case STMT_COMMIT:
+        case STMT_WAIT: break;
+        }
+    }
+}
+
+void normalise(struct plan *p) {
+    if (refuse_reinterpretation(p)) return;
+    block_walk(&p->k->body, root_statement, p);
+    struct normaliser n = {.p = p};
+    normalise_block(&n, &p->k->body);
+    /* Copies of operands that were views are new: one more round turns them into MAPs. */
+    normalise_block(&n, &p->k->body);
+    drop_views(p);
+}
