@@ -22,6 +22,9 @@
  * Every lane and warp appears: what no axis uses of the 32 lanes, and of the block's warps, are Rep
  * digits. The constructors that know the block's warps keep to this; a memory layout has OFF only.
  *
+ * Tiles have fewer than 2^30 elements, padding included, so that strides fit; the stage that
+ * accepts a tile sees to it.
+ *
  * Invariant: the digits of each space are positional (sorted by stride, each stride at least the
  * span of those below), so a layout is one-to-one by construction and its inverse is the same
  * digits read backwards. Constructors and readers reject anything else. */

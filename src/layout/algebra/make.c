@@ -61,11 +61,11 @@ static int phase_cost(const struct matrix *m, int row, int chunk, int width) {
 
 /* ldmatrix takes one chunk of 8 rows a phase; an asynchronous copy takes neighbours in a row, as
  * many as a power of two divides the row into. Patterns repeat after 64 rows at the latest for the
- * terms that are tried. */
-static int64_t matrix_cost(const struct matrix *m) {
+ * terms that are tried. The count stops at `enough`. */
+static int64_t matrix_cost(const struct matrix *m, int64_t enough) {
     int64_t cost = 0;
     int width = power_part(m->chunks, 8);
-    for (int row = 0; row < m->rows && row < 64; row += 8)
+    for (int row = 0; row < m->rows && row < 64 && cost < enough; row += 8)
         for (int chunk = 0; chunk < m->chunks; chunk++) {
             cost += phase_cost(m, row, chunk, 1);
             if (chunk % width == 0) cost += phase_cost(m, row, chunk, width);
@@ -78,11 +78,11 @@ static int64_t matrix_cost(const struct matrix *m) {
 static struct layout_xor best_term(struct matrix m) {
     struct layout_xor best = {0};
     m.term = best;
-    int64_t least = matrix_cost(&m);
+    int64_t least = matrix_cost(&m, INT64_MAX);
     for (int length = 1; length <= 3 && m.chunks % (1 << length) == 0; length++)
         for (int source = length; (1 << source) < m.chunks * 8 && least > 0; source++) {
             m.term = (struct layout_xor){0, (uint8_t)source, (uint8_t)length};
-            int64_t cost = matrix_cost(&m);
+            int64_t cost = matrix_cost(&m, least);
             if (cost >= least) continue;
             least = cost;
             best = m.term;
