@@ -60,14 +60,15 @@ static int phase_cost(const struct matrix *m, int row, int chunk, int width) {
 }
 
 /* ldmatrix takes one chunk of 8 rows a phase; an asynchronous copy takes neighbours in a row, as
- * many as a power of two divides the row into. Patterns repeat after 64 rows at the latest for the
- * terms that are tried. The count stops at `enough`. */
+ * many as a power of two divides the row into. The chunks that a term permutes among themselves
+ * fare alike (all of a row without a term), so one stands for them; patterns repeat after 64 rows
+ * at the latest for the terms that are tried. The count stops at `enough`. */
 static int64_t matrix_cost(const struct matrix *m, int64_t enough) {
     int64_t cost = 0;
-    int width = power_part(m->chunks, 8);
+    int width = power_part(m->chunks, 8), alike = m->term.length ? 1 << m->term.length : m->chunks;
     for (int row = 0; row < m->rows && row < 64 && cost < enough; row += 8)
-        for (int chunk = 0; chunk < m->chunks; chunk++) {
-            cost += phase_cost(m, row, chunk, 1);
+        for (int chunk = 0; chunk < m->chunks; chunk += alike) {
+            cost += (int64_t)phase_cost(m, row, chunk, 1) * alike;
             if (chunk % width == 0) cost += phase_cost(m, row, chunk, width);
         }
     return cost;
