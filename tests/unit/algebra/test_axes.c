@@ -52,6 +52,21 @@ static void test_canonical_drops_and_fuses(void **state) {
     }
 }
 
+static void test_places_outside(void **state) {
+    (void)state;
+    static const struct place outside[] = {
+        {4, 0, 0, 0},  {0, 32, 0, 0}, {0, 0, 4, 0},         {0, 0, 0, 1},
+        {-1, 0, 0, 0}, {0, -1, 0, 0}, {0, 0, 0, INT64_MAX}, {INT64_MAX, 0, 0, 0},
+    };
+    struct layout l = layout_of("[8@lane:4 2@reg:2, 2@reg:1 4@lane:1] rep [4@warp:1]");
+    int64_t x[LAYOUT_RANK];
+    for (size_t i = 0; i < sizeof outside / sizeof outside[0]; i++)
+        assert_false(layout_coordinate(&l, outside[i], x));
+    struct layout gap = layout_of("[4@off:10, 8@off:1]");
+    assert_true(layout_coordinate(&gap, (struct place){.off = 17}, x));
+    assert_false(layout_coordinate(&gap, (struct place){.off = 18}, x));
+}
+
 static void test_split(void **state) {
     (void)state;
     static const struct {
@@ -195,6 +210,7 @@ int main(void) {
         cmocka_unit_test(test_random_layouts_are_one_to_one),
         cmocka_unit_test(test_canonical_undoes_splits),
         cmocka_unit_test(test_canonical_drops_and_fuses),
+        cmocka_unit_test(test_places_outside),
         cmocka_unit_test(test_split),
         cmocka_unit_test(test_permute),
         cmocka_unit_test(test_drop),
