@@ -99,7 +99,7 @@ char *arena_strndup(struct arena *a, const char *text, size_t length) {
 char *arena_vprintf(struct arena *a, const char *format, va_list arguments) {
     va_list again;
     va_copy(again, arguments);
-    int length = vsnprintf(NULL, 0, format, arguments);
+    int length = format ? vsnprintf(NULL, 0, format, arguments) : -1;
     if (length < 0) out_of_memory();
     char *text = arena_alloc(a, (size_t)length + 1);
     vsnprintf(text, (size_t)length + 1, format, again);
