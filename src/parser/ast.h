@@ -25,9 +25,12 @@ enum ast_expr_kind {
     AST_COMPREHENSION, AST_STARRED
 };
 
+enum { AST_DEPTH_LIMIT = 500 }; /* also of elif chains */
+
 struct ast_expr {
     enum ast_expr_kind kind;
-    struct span span;
+    struct span span;      /* parentheses around it included */
+    int depth;             /* of the tree below: at most AST_DEPTH_LIMIT */
     struct ast_expr *next; /* in a list */
     union {
         struct sym *name;   /* NAME */
@@ -97,13 +100,16 @@ struct ast_stmt {
         struct { struct ast_expr *targets, *value; } assign;
         struct { struct ast_expr *target, *value; enum ast_operator op; } augmented;
         struct { struct ast_expr *target, *annotation, *value; } annotated;
-        struct { struct ast_expr *test; struct ast_stmt *then, *otherwise; } branch; /* elif nests */
+        struct { struct ast_expr *test; struct ast_stmt *then, *otherwise; int depth; } branch; /* elif
+            nests, `depth` of them at most AST_DEPTH_LIMIT */
         struct { struct ast_expr *target, *source; struct ast_stmt *body, *otherwise; } loop;
         struct { struct ast_expr *test; struct ast_stmt *body; } repeat;          /* WHILE */
         struct { struct ast_with *items; struct ast_stmt *body; } with;
         struct ast_def *def;
         struct { struct ast_expr *test, *message; } assertion;
-        struct { struct sym *module; struct sym *as; } import; /* as written, for printing */
+        /* One name each. `import a.b`: module "a.b", as NULL; `from a import b as c`: "a.b", "c";
+         * without as: "b"; `from a import *`: "a.*", NULL. */
+        struct { struct sym *module; struct sym *as; } import;
     };
 };
 
