@@ -17,18 +17,18 @@ static const char *nvcc_path(struct compilation *c) {
     return "nvcc";
 }
 
-static void show(char *const *arguments) {
+static void show(const char *const *arguments) {
     for (int i = 0; arguments[i]; i++) fprintf(stderr, "%s%s", i ? " " : "", arguments[i]);
     fputc('\n', stderr);
 }
 
-static int run(struct compilation *c, char *const *arguments) {
+static int run(struct compilation *c, const char *const *arguments) {
     if (c->options->verbose || c->options->dry_run) show(arguments);
     if (c->options->dry_run) return EXIT_DONE;
     fflush(NULL);
     pid_t child = fork();
     if (child == 0) {
-        execvp(arguments[0], arguments);
+        execvp(arguments[0], (char *const *)arguments);
         fprintf(stderr, "tilec: error: cannot run '%s': %s\n", arguments[0], strerror(errno));
         _exit(127);
     }
@@ -44,24 +44,24 @@ static int run(struct compilation *c, char *const *arguments) {
 static int run_nvcc(struct compilation *c, const struct target *t, bool ptx, const char *input,
                     const char *output) {
     const char *number = t->name + 3;
-    char *arguments[] = {(char *)nvcc_path(c),
+    const char *arguments[] = {nvcc_path(c),
                          ptx ? "-ptx" : "-cubin",
                          arena_printf(c->arena, "-gencode=arch=compute_%s,code=%s_%s", number,
                                       ptx ? "compute" : "sm", number),
                          "-o",
-                         (char *)output,
-                         (char *)input,
+                         output,
+                         input,
                          NULL};
     return run(c, arguments);
 }
 
 static int run_ptxas(struct compilation *c, const struct target *t, const char *input,
                      const char *output) {
-    char *arguments[] = {(char *)c->options->ptxas,
+    const char *arguments[] = {c->options->ptxas,
                          arena_printf(c->arena, "-arch=%s", t->name),
                          "-o",
-                         (char *)output,
-                         (char *)input,
+                         output,
+                         input,
                          NULL};
     return run(c, arguments);
 }
