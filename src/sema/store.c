@@ -246,6 +246,7 @@ struct value form_let(struct sema *s, struct sym *name, struct value v, enum dty
     if (!s->block || is_pure_integer(e) || e->kind == EXPR_INT || e->kind == EXPR_FLOAT ||
         (e->kind == EXPR_VAR && e->var->kind != VAR_MUTABLE))
         return value_ir(e);
+    if (!name) name = intern_text(s->names, "value");
     struct var *var = var_new(s->exprs, VAR_LET, name, e->dtype, span);
     if (dtype_is_integer(e->dtype)) {
         var->lo = e->lo;
