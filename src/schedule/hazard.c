@@ -1,0 +1,369 @@
+/* hazard.c: which accesses to memory that threads share nothing orders.
+ *
+ * The kernel is run abstractly: the state is the set of accesses ("events") that no barrier has
+ * closed yet. A barrier closes all but copies still under way; a WAIT turns copies whose group is
+ * old enough into ordinary writes. Loops run until their entry state stops growing, so what one
+ * iteration leaves behind meets the next. Two accesses are a hazard if they may touch the same
+ * element, one writes, and different threads may do them.
+ *
+ * Slots of a ring are told apart by their counters: a counter holds (iterations + phase) mod slots,
+ * so an event keeps the distance of its slot from the iteration, which falls by one at the back
+ * edge. Other indices that a loop changes are forgotten there: they may be anything. */
+#include "hazard.h"
+
+enum { COMPLETE = INT32_MAX };
+
+static bool writes(const struct use *u) { return u->kind & ACCESS_WRITE; }
+
+/* -- Slots
+ * ------------------------------------------------------------------------------------------- */
+
+static const struct counter *counter_of(const struct hazards *h, const struct expr *e) {
+    if (e->kind != EXPR_VAR) return NULL;
+    for (int i = 0; i < h->counters.count; i++)
+        if (h->counters.at[i].var == e->var) return &h->counters.at[i];
+    return NULL;
+}
+
+static struct slot slot_now(const struct hazards *h, const struct use *u) {
+    struct slot s = {.kind = SLOT_ANY};
+    int64_t value;
+    if (u->root->ring <= 0 || u->access.buffer != u->root) return s;
+    const struct expr *e = u->access.region.base[0];
+    if (expr_is_int(e, &value)) return (struct slot){.kind = SLOT_CONSTANT, .value = (int)value};
+    const struct counter *c = counter_of(h, e);
+    if (!c || !c->active) return s;
+    return (struct slot){
+        .kind = SLOT_COUNTED, .loop = c->loop, .value = (c->phase + c->advanced) % c->slots};
+}
+
+static bool slots_differ(struct slot a, struct slot b) {
+    if (a.kind == SLOT_ANY || a.kind != b.kind || a.loop != b.loop) return false;
+    return a.value != b.value;
+}
+
+/* -- Conflicts
+ * --------------------------------------------------------------------------------------- */
+
+static bool disjoint(const struct event *e, const struct use *x, const struct use *y) {
+    if (x->access.buffer != y->access.buffer) return false;
+    for (int i = 0; i < x->access.buffer->rank; i++) {
+        int64_t d;
+        if (e->forgotten >> i & 1) continue;
+        if (!affine_difference(y->access.region.base[i], x->access.region.base[i], &d)) continue;
+        if (d >= x->access.region.extent[i] || -d >= y->access.region.extent[i]) return true;
+    }
+    return false;
+}
+
+static bool same_threads(const struct event *e, const struct use *x, const struct use *y) {
+    if (x->access.buffer != y->access.buffer || x->map.kind != y->map.kind) return false;
+    if (x->map.kind == MAP_UNKNOWN) return false;
+    for (int i = 0; i < x->access.buffer->rank; i++) {
+        if (x->map.axis[i] < 0 && y->map.axis[i] < 0) continue;
+        if (x->map.axis[i] < 0 || y->map.axis[i] < 0) return false;
+        if (x->map.base[i] != y->map.base[i] || e->forgotten >> i & 1) return false;
+    }
+    return x->map.kind == MAP_THREAD || thread_layouts_equal(&x->map.layout, &y->map.layout);
+}
+
+static bool pair_folded(const struct hazards *h, const struct use *x, const struct use *y) {
+    return (x->root == h->fold[0] && y->root == h->fold[1]) ||
+           (x->root == h->fold[1] && y->root == h->fold[0]);
+}
+
+enum conflict { CONFLICT_NONE, CONFLICT_OWN, CONFLICT_THREADS };
+
+static enum conflict conflict(struct hazards *h, const struct event *e, const struct use *y) {
+    const struct use *x = &h->uses.at[e->use];
+    if (!writes(x) && !writes(y)) return CONFLICT_NONE;
+    if (h->fold[0]) return pair_folded(h, x, y) ? CONFLICT_THREADS : CONFLICT_NONE;
+    if (x->root != y->root || (x->atomic && y->atomic)) return CONFLICT_NONE;
+    if (slots_differ(e->slot, slot_now(h, y)) || disjoint(e, x, y)) return CONFLICT_NONE;
+    return same_threads(e, x, y) ? CONFLICT_OWN : CONFLICT_THREADS;
+}
+
+static void record(struct hazards *h, const struct event *e, const struct use *y, enum conflict c) {
+    const struct use *x = &h->uses.at[e->use];
+    bool late = e->open != COMPLETE;
+    if (c == CONFLICT_OWN && !late) return;
+    struct hazard found = {
+        .first = x->node, .second = y->node, .groups = -1, .barrier = c == CONFLICT_THREADS};
+    if (late) {
+        found.uncommitted = e->open == 0;
+        found.groups = e->open == 0 ? 0 : e->open - 1;
+    }
+    for (int i = 0; i < h->found.count; i++) {
+        struct hazard *f = &h->found.at[i];
+        if (f->first != found.first || f->second != found.second) continue;
+        if (found.groups >= 0 && (f->groups < 0 || found.groups < f->groups))
+            f->groups = found.groups;
+        f->uncommitted |= found.uncommitted;
+        f->barrier |= found.barrier;
+        return;
+    }
+    vec_push(h->arena, &h->found, found);
+}
+
+/* -- States
+ * ------------------------------------------------------------------------------------------- */
+
+static bool event_equal(const struct event *a, const struct event *b) {
+    return a->use == b->use && a->forgotten == b->forgotten && a->slot.kind == b->slot.kind &&
+           a->slot.loop == b->slot.loop && a->slot.value == b->slot.value;
+}
+
+static bool state_add(struct hazards *h, struct state *s, struct event e) {
+    for (int i = 0; i < s->events.count; i++) {
+        struct event *old = &s->events.at[i];
+        if (!event_equal(old, &e)) continue;
+        if (old->open <= e.open) return false;
+        old->open = e.open;
+        return true;
+    }
+    vec_push(h->arena, &s->events, e);
+    return true;
+}
+
+/* True if `into` grew. */
+static bool state_join(struct hazards *h, struct state *into, const struct state *from) {
+    if (from->dead) return false;
+    bool grew = into->dead;
+    into->dead = false;
+    for (int i = 0; i < from->events.count; i++) grew |= state_add(h, into, from->events.at[i]);
+    return grew;
+}
+
+static struct state state_copy(struct hazards *h, const struct state *s) {
+    struct state copy = {.dead = true};
+    state_join(h, &copy, s);
+    copy.dead = s->dead;
+    return copy;
+}
+
+static void state_wait(struct state *s, int groups) {
+    for (int i = 0; i < s->events.count; i++) {
+        struct event *e = &s->events.at[i];
+        if (e->open != COMPLETE && e->open - 1 >= groups) e->open = COMPLETE;
+    }
+}
+
+static void state_commit(struct state *s) {
+    for (int i = 0; i < s->events.count; i++)
+        if (s->events.at[i].open != COMPLETE) s->events.at[i].open++;
+}
+
+static void state_barrier(struct state *s) {
+    int kept = 0;
+    for (int i = 0; i < s->events.count; i++)
+        if (s->events.at[i].open != COMPLETE) s->events.at[kept++] = s->events.at[i];
+    s->events.count = kept;
+}
+
+/* Indices that use the variable mean something else from now on; v NULL: all that are not fixed for
+ * the whole kernel. */
+static void state_forget(struct hazards *h, struct state *s, const struct var *v) {
+    for (int i = 0; i < s->events.count; i++) {
+        struct event *e = &s->events.at[i];
+        const struct access *a = &h->uses.at[e->use].access;
+        for (int k = 0; k < a->buffer->rank; k++) {
+            const struct expr *x = a->region.base[k];
+            bool changed = v ? expr_uses_var(x, v)
+                             : expr_uses_kind(x, VAR_LOOP) || expr_uses_kind(x, VAR_LET) ||
+                                   expr_uses_kind(x, VAR_MUTABLE) || expr_has_load(x);
+            if (changed) e->forgotten |= 1u << k;
+        }
+    }
+}
+
+/* -- Running
+ * ------------------------------------------------------------------------------------------ */
+
+struct jumps { /* of the loop around */
+    struct state leave, again;
+};
+
+static void run_children(struct hazards *h, int parent, bool otherwise, struct state *s,
+                         struct jumps *j);
+
+static void touch(struct hazards *h, int node, struct state *s) {
+    int end = h->first_use[h->divergent[node] ? h->outline.nodes.at[node].end : node + 1];
+    for (int i = h->first_use[node]; i < end; i++)
+        for (int k = 0; k < s->events.count; k++) {
+            enum conflict c = conflict(h, &s->events.at[k], &h->uses.at[i]);
+            if (c != CONFLICT_NONE) record(h, &s->events.at[k], &h->uses.at[i], c);
+        }
+    for (int i = h->first_use[node]; i < end; i++) {
+        const struct use *u = &h->uses.at[i];
+        state_add(
+            h, s,
+            (struct event){.use = i, .open = u->async ? 0 : COMPLETE, .slot = slot_now(h, u)});
+    }
+}
+
+/* The first entry: constant slots count from iteration 0 of this loop. */
+static void enter_loop(struct hazards *h, int loop, struct state *s) {
+    int slots = 0;
+    for (int i = 0; i < h->counters.count; i++) {
+        if (h->counters.at[i].loop != loop) continue;
+        h->counters.at[i].active = true;
+        slots = h->counters.at[i].slots;
+    }
+    for (int i = 0; slots && i < s->events.count; i++) {
+        struct slot *x = &s->events.at[i].slot;
+        if (x->kind == SLOT_CONSTANT && x->value < slots &&
+            h->counted_in[h->uses.at[s->events.at[i].use].buffer] == loop)
+            *x = (struct slot){.kind = SLOT_COUNTED, .loop = loop, .value = x->value};
+    }
+}
+
+static void back_edge(struct hazards *h, int loop, struct state *s) {
+    int slots = 0;
+    for (int i = 0; i < h->counters.count; i++)
+        if (h->counters.at[i].loop == loop) slots = h->counters.at[i].slots;
+    for (int i = 0; i < s->events.count; i++) {
+        struct slot *x = &s->events.at[i].slot;
+        if (x->kind == SLOT_COUNTED && x->loop == loop) x->value = (x->value + slots - 1) % slots;
+    }
+    struct state merged = {.dead = s->dead};
+    state_forget(h, s, NULL);
+    for (int i = 0; i < s->events.count; i++) state_add(h, &merged, s->events.at[i]);
+    *s = merged;
+}
+
+static void leave_loop(struct hazards *h, int loop, struct state *s) {
+    for (int i = 0; i < h->counters.count; i++)
+        if (h->counters.at[i].loop == loop) h->counters.at[i].active = false;
+    struct state merged = {.dead = s->dead};
+    for (int i = 0; i < s->events.count; i++) {
+        struct event e = s->events.at[i];
+        if (e.slot.kind == SLOT_COUNTED && e.slot.loop == loop)
+            e.slot = (struct slot){.kind = SLOT_ANY};
+        state_add(h, &merged, e);
+    }
+    *s = merged;
+}
+
+static void run_loop(struct hazards *h, int node, struct state *s) {
+    const struct stmt *stmt = h->outline.nodes.at[node].stmt;
+    bool always = stmt->kind == STMT_FOR && loop_trip(stmt) > 0;
+    if (stmt->kind == STMT_FOR) touch(h, node, s);
+    enter_loop(h, node, s);
+    struct state head = state_copy(h, s), out = {.dead = true};
+    bool grew = true;
+    for (int pass = 0; grew; pass++) {
+        struct jumps j = {.leave = {.dead = true}, .again = {.dead = true}};
+        struct state body = state_copy(h, &head);
+        for (int i = 0; i < h->counters.count; i++)
+            if (h->counters.at[i].loop == node) h->counters.at[i].advanced = 0;
+        if (stmt->kind == STMT_WHILE) touch(h, node, &body);
+        if (pass == 0 && !always) state_join(h, &out, &body);
+        run_children(h, node, false, &body, &j);
+        state_join(h, &body, &j.again);
+        back_edge(h, node, &body);
+        state_join(h, &out, &j.leave);
+        state_join(h, &out, &body);
+        grew = state_join(h, &head, &body);
+    }
+    leave_loop(h, node, &out);
+    *s = out;
+}
+
+static void run_set(struct hazards *h, int node, struct state *s) {
+    const struct stmt *stmt = h->outline.nodes.at[node].stmt;
+    touch(h, node, s);
+    for (int i = 0; i < h->counters.count; i++) {
+        struct counter *c = &h->counters.at[i];
+        if (c->var == stmt->let.var && stmt->kind == STMT_SET && c->active) {
+            c->advanced++;
+            return;
+        }
+    }
+    state_forget(h, s, stmt->let.var);
+}
+
+static void run_branch(struct hazards *h, int node, struct state *s, struct jumps *j) {
+    touch(h, node, s);
+    struct state other = state_copy(h, s);
+    run_children(h, node, false, s, j);
+    run_children(h, node, true, &other, j);
+    state_join(h, s, &other);
+}
+
+static void run_fence(struct hazards *h, int node, struct state *s) {
+    const struct fence *f = &h->fences[node];
+    if (f->commit) state_commit(s);
+    if (f->wait >= 0) state_wait(s, f->wait);
+    if (f->barrier) state_barrier(s);
+}
+
+static void run_node(struct hazards *h, int node, struct state *s, struct jumps *j) {
+    const struct stmt *stmt = h->outline.nodes.at[node].stmt;
+    run_fence(h, node, s);
+    if (h->divergent[node]) {
+        touch(h, node, s);
+        return;
+    }
+    switch (stmt->kind) {
+    case STMT_FOR:
+    case STMT_WHILE: run_loop(h, node, s); return;
+    case STMT_IF: run_branch(h, node, s, j); return;
+    case STMT_BREAK:
+    case STMT_CONTINUE:
+        state_join(h, stmt->kind == STMT_BREAK ? &j->leave : &j->again, s);
+        s->dead = true;
+        s->events.count = 0;
+        return;
+    case STMT_LET:
+    case STMT_SET: run_set(h, node, s); return;
+    case STMT_BARRIER: state_barrier(s); return;
+    case STMT_COMMIT: state_commit(s); return;
+    case STMT_WAIT: state_wait(s, stmt->wait.groups); return;
+    case STMT_STORE:
+    case STMT_ATOMIC:
+    case STMT_PRINT:
+    case STMT_ASSERT:
+    case STMT_MAP:
+    case STMT_COPY:
+    case STMT_GEMM:
+    case STMT_REDUCE: touch(h, node, s); return;
+    }
+}
+
+static void run_children(struct hazards *h, int parent, bool otherwise, struct state *s,
+                         struct jumps *j) {
+    int end = parent < 0 ? h->outline.nodes.count : h->outline.nodes.at[parent].end;
+    for (int i = parent + 1; i < end && !s->dead; i = h->outline.nodes.at[i].end)
+        if (h->outline.nodes.at[i].otherwise == otherwise) run_node(h, i, s, j);
+}
+
+/* -- Entry points
+ * -------------------------------------------------------------------------------------- */
+
+int hazards_find(struct hazards *h, struct hazard const **list) {
+    struct state s = {0};
+    struct jumps none = {0};
+    struct arena *keep = h->arena;
+    h->arena = arena_new();
+    h->found.at = NULL;
+    h->found.count = h->found.room = 0;
+    run_children(h, -1, false, &s, &none);
+    struct hazard *copy = arena_array(keep, struct hazard, h->found.count + 1);
+    for (int i = 0; i < h->found.count; i++) copy[i] = h->found.at[i];
+    arena_free(h->arena);
+    h->arena = keep;
+    if (list) *list = copy;
+    return h->found.count;
+}
+
+void hazards_fold(struct hazards *h, const struct buffer *x, const struct buffer *y) {
+    h->fold[0] = x;
+    h->fold[1] = y;
+}
+
+bool hazards_ordered(struct hazards *h, const struct buffer *x, const struct buffer *y) {
+    hazards_fold(h, x, y);
+    int count = hazards_find(h, NULL);
+    hazards_fold(h, NULL, NULL);
+    return count == 0;
+}

@@ -1,0 +1,73 @@
+/* hazard.h: what hazard.c and uses.c share: the accesses of a kernel and the state between them. */
+#ifndef TILEC_SCHEDULE_HAZARD_H
+#define TILEC_SCHEDULE_HAZARD_H
+#include "internal.h"
+
+enum map_kind {
+    MAP_UNKNOWN,
+    MAP_DOMAIN, /* the element's place in a domain says which thread */
+    MAP_THREAD  /* every thread accesses the one element that its number gives */
+};
+
+struct thread_map {
+    enum map_kind kind;
+    int axis[TILE_RANK];          /* of the layout, for each axis of the buffer; -1: none */
+    struct expr *base[TILE_RANK]; /* index = base + coordinate */
+    struct layout layout;
+};
+
+struct use { /* one access to memory that threads share */
+    int node;
+    struct access access;
+    const struct buffer *root; /* the storage: views looked through */
+    int buffer;                /* number of the root among those used */
+    unsigned kind;
+    bool async, atomic;
+    struct thread_map map;
+};
+
+enum slot_kind { SLOT_ANY, SLOT_CONSTANT, SLOT_COUNTED };
+struct slot { /* COUNTED: (iteration of the loop + value) mod the counter's slots */
+    enum slot_kind kind;
+    int loop, value;
+};
+
+struct counter { /* LET v = phase; FOR { … SET v = next(v) … } */
+    const struct var *var;
+    int loop, slots, phase;
+    bool active; /* within the loop */
+    int advanced;
+};
+
+struct event {
+    int use;
+    int open; /* copies under way: COMMITs since; INT32_MAX: done */
+    struct slot slot;
+    unsigned forgotten; /* axes whose index no longer means the same */
+};
+
+struct state {
+    bool dead; /* no way leads here */
+    VEC(struct event) events;
+};
+
+struct hazards {
+    struct module *module;
+    struct arena *arena;
+    struct kernel *kernel;
+    struct outline outline;
+    struct uniformity *uniformity;
+    struct fence *fences;
+    bool *divergent; /* by node: the outermost branch or loop that not all threads take */
+    int *first_use;  /* by node, and one more */
+    VEC(struct use) uses;
+    VEC(const struct buffer *) roots;
+    int *counted_in; /* by root: the loop whose counters select its slots, or -1 */
+    VEC(struct counter) counters;
+    VEC(struct hazard) found;
+    const struct buffer *fold[2]; /* only hazards between these two count; NULL: all */
+};
+
+bool thread_layouts_equal(const struct layout *a, const struct layout *b);
+
+#endif

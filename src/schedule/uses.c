@@ -1,0 +1,326 @@
+/* uses.c: the accesses of a kernel to memory that its threads share, and who does them. */
+#include "hazard.h"
+
+/* -- Threads
+ * ------------------------------------------------------------------------------------------ */
+
+struct owner_digit {
+    int64_t weight;
+    struct digit digit;
+};
+
+/* The digits of an axis that say which thread. */
+static int owner_digits(const struct layout_axis *a, struct owner_digit *out) {
+    int count = 0;
+    int64_t weight = 1;
+    for (int i = 0; i < a->count; i++) {
+        if (a->digit[i].space == SPACE_LANE || a->digit[i].space == SPACE_WARP)
+            out[count++] = (struct owner_digit){weight, a->digit[i]};
+        weight *= a->digit[i].radix;
+    }
+    return count;
+}
+
+static bool has_copies(const struct layout *l) {
+    for (int i = 0; i < l->reps; i++)
+        if (l->rep[i].space != SPACE_REG) return true;
+    return false;
+}
+
+bool thread_layouts_equal(const struct layout *a, const struct layout *b) {
+    if (a->rank != b->rank || has_copies(a) || has_copies(b)) return false;
+    for (int i = 0; i < a->rank; i++) {
+        struct owner_digit x[LAYOUT_DIGITS], y[LAYOUT_DIGITS];
+        int count = owner_digits(&a->axis[i], x);
+        if (owner_digits(&b->axis[i], y) != count) return false;
+        for (int k = 0; k < count; k++)
+            if (x[k].weight != y[k].weight || x[k].digit.radix != y[k].digit.radix ||
+                x[k].digit.space != y[k].digit.space || x[k].digit.stride != y[k].digit.stride)
+                return false;
+    }
+    return true;
+}
+
+/* Axes of the domain in the order of the buffer's axes; those that the access does not use become
+ * copies. */
+static void map_domain(struct thread_map *t, const struct domain *d, int rank) {
+    int order[TILE_RANK], count = 0;
+    struct layout l = d->layout;
+    if (layout_is_none(&l)) return;
+    for (int i = 0; i < rank; i++)
+        if (t->axis[i] >= 0) {
+            for (int k = 0; k < count; k++)
+                if (order[k] == t->axis[i]) return;
+            order[count] = t->axis[i];
+            t->axis[i] = count++;
+        }
+    for (int a = d->rank - 1; a >= 0; a--) {
+        bool used = false;
+        for (int k = 0; k < count; k++) used |= order[k] == a;
+        if (used) continue;
+        l = layout_drop(&l, a);
+        for (int k = 0; k < count; k++) order[k] -= order[k] > a;
+    }
+    t->layout = layout_permute(&l, order);
+    t->kind = MAP_DOMAIN;
+}
+
+static struct thread_map map_of_copy(const struct stmt *s, const struct access *a) {
+    struct thread_map t = {0};
+    const struct domain *d = &s->copy.domain;
+    const int32_t *axes = a->kind == ACCESS_READ ? s->copy.src_axis : s->copy.dst_axis;
+    const struct region *r = a->kind == ACCESS_READ ? &s->copy.src : &s->copy.dst;
+    for (int i = 0; i < a->buffer->rank; i++) {
+        t.axis[i] = -1;
+        for (int k = 0; k < d->rank; k++)
+            if (axes[k] == i) t.axis[i] = k;
+        t.base[i] = r->base[i];
+    }
+    map_domain(&t, d, a->buffer->rank);
+    return t;
+}
+
+/* index = base + one axis variable, or no axis variable at all */
+static bool split_index(struct module *m, const struct domain *d, struct expr *index, int *axis,
+                        struct expr **base) {
+    struct affine f;
+    *axis = -1;
+    *base = index;
+    if (!expr_uses_kind(index, VAR_AXIS)) return true;
+    if (!affine_of(index, &f)) return false;
+    for (int k = 0; k < d->rank; k++) {
+        int64_t c = affine_coefficient(&f, d->axis[k]);
+        if (c == 0) continue;
+        if (c != 1 || *axis >= 0) return false;
+        *axis = k;
+    }
+    if (*axis < 0) return false;
+    *base = expr_binary(m->exprs, FN_SUB, index, expr_var(m->exprs, d->axis[*axis]));
+    return !expr_uses_kind(*base, VAR_AXIS);
+}
+
+static struct thread_map map_of_map(struct module *m, const struct stmt *s,
+                                    const struct access *a) {
+    struct thread_map t = {0};
+    for (int i = 0; i < a->buffer->rank; i++)
+        if (!split_index(m, &s->map.domain, a->index[i], &t.axis[i], &t.base[i])) return t;
+    map_domain(&t, &s->map.domain, a->buffer->rank);
+    return t;
+}
+
+/* The element is a one-to-one function of the thread's number. */
+static struct thread_map map_of_thread(const struct hazards *h, const struct access *a) {
+    struct thread_map t = {0};
+    bool one_to_one = false;
+    for (int i = 0; i < a->buffer->rank; i++) {
+        struct affine f;
+        t.base[i] = a->index[i];
+        if (!affine_of(a->index[i], &f)) continue;
+        bool plain = true;
+        for (int k = 0; k < f.count; k++) {
+            bool is_thread = f.atom[k]->kind == EXPR_VAR && f.atom[k]->var == h->kernel->thread;
+            plain &= is_thread || expr_is_uniform(h->uniformity, f.atom[k]);
+        }
+        one_to_one |= plain && h->kernel->thread && affine_coefficient(&f, h->kernel->thread) != 0;
+    }
+    if (one_to_one) t.kind = MAP_THREAD;
+    return t;
+}
+
+static struct thread_map map_of(const struct hazards *h, const struct stmt *s,
+                                const struct access *a) {
+    if (s->kind == STMT_COPY && !a->index) return map_of_copy(s, a);
+    if (s->kind == STMT_MAP && a->index) return map_of_map(h->module, s, a);
+    if (s->kind != STMT_MAP && s->kind != STMT_COPY && a->index) return map_of_thread(h, a);
+    return (struct thread_map){0};
+}
+
+/* -- Uses
+ * --------------------------------------------------------------------------------------------- */
+
+static const struct buffer *storage(const struct buffer *b) {
+    while (b->alias) b = b->alias;
+    return b;
+}
+
+struct gather {
+    struct hazards *hazards;
+    int node, unit;
+    unsigned *kinds; /* of each global tensor: how it is accessed */
+};
+
+static void note_global(const struct access *a, void *data) {
+    struct gather *g = data;
+    if (a->buffer->scope == SCOPE_GLOBAL) g->kinds[storage(a->buffer)->id] |= a->kind;
+}
+
+static bool is_shared(const struct gather *g, const struct buffer *root) {
+    if (root->scope == SCOPE_SHARED) return true;
+    return root->scope == SCOPE_GLOBAL && g->kinds[root->id] == (ACCESS_READ | ACCESS_WRITE);
+}
+
+static int root_number(struct hazards *h, const struct buffer *root) {
+    for (int i = 0; i < h->roots.count; i++)
+        if (h->roots.at[i] == root) return i;
+    vec_push(h->arena, &h->roots, root);
+    return h->roots.count - 1;
+}
+
+static void gather_use(const struct access *a, void *data) {
+    struct gather *g = data;
+    struct hazards *h = g->hazards;
+    const struct stmt *s = h->outline.nodes.at[g->node].stmt;
+    const struct buffer *root = storage(a->buffer);
+    if (!is_shared(g, root)) return;
+    struct use u = {.node = g->unit, .access = *a, .root = root, .kind = a->kind};
+    u.buffer = root_number(h, root);
+    u.async = s->kind == STMT_COPY && s->copy.async && a->kind == ACCESS_WRITE && !a->index;
+    u.atomic = a->stmt->kind == STMT_ATOMIC && a->stmt->atomic.buffer == a->buffer;
+    u.map = map_of(h, s, a);
+    vec_push(h->arena, &h->uses, u);
+}
+
+static bool is_divergent(const struct hazards *h, const struct stmt *s) {
+    if (s->kind == STMT_IF) return !expr_is_uniform(h->uniformity, s->branch.test);
+    if (s->kind == STMT_WHILE) return !expr_is_uniform(h->uniformity, s->repeat.test);
+    return s->kind == STMT_FOR && !(expr_is_uniform(h->uniformity, s->loop.lo) &&
+                                    expr_is_uniform(h->uniformity, s->loop.hi));
+}
+
+static void gather_uses(struct hazards *h) {
+    struct gather g = {.hazards = h};
+    int count = h->outline.nodes.count, inside = 0;
+    g.kinds = arena_array(h->arena, unsigned, h->kernel->function->buffer_count + 1);
+    for (int i = 0; i < count; i++)
+        node_accesses(h->module, &h->outline.nodes.at[i], note_global, &g);
+    for (int i = 0; i < count; i++) {
+        if (i >= inside) {
+            g.unit = i;
+            h->divergent[i] = is_divergent(h, h->outline.nodes.at[i].stmt);
+            if (h->divergent[i]) inside = h->outline.nodes.at[i].end;
+        }
+        g.node = i;
+        h->first_use[i] = h->uses.count;
+        node_accesses(h->module, &h->outline.nodes.at[i], gather_use, &g);
+    }
+    h->first_use[count] = h->uses.count;
+}
+
+/* -- Counters
+ * ------------------------------------------------------------------------------------------ */
+
+static bool is_binding(const struct stmt *s, enum stmt_kind kind, const struct var *v) {
+    return s->kind == kind && s->let.var == v;
+}
+
+/* The SET at `node` advances a counter; its LET stands beside the loop. */
+static void find_counter(struct hazards *h, int node) {
+    const struct node *n = &h->outline.nodes.at[node];
+    struct var *v = n->stmt->let.var;
+    int loop = n->parent, lets = 0, sets = 0;
+    int64_t phase = 0;
+    if (loop < 0 || h->outline.nodes.at[loop].stmt->kind != STMT_FOR || v->lo != 0 || v->hi < 1 ||
+        v->hi > 64)
+        return;
+    int slots = (int)v->hi + 1;
+    for (int i = 0; i < h->outline.nodes.count; i++) {
+        const struct node *x = &h->outline.nodes.at[i];
+        sets += is_binding(x->stmt, STMT_SET, v);
+        if (!is_binding(x->stmt, STMT_LET, v)) continue;
+        lets += x->parent == h->outline.nodes.at[loop].parent &&
+                x->block == h->outline.nodes.at[loop].block &&
+                expr_is_int(x->stmt->let.value, &phase);
+    }
+    if (lets != 1 || sets != 1 || n->stmt->let.value != counter_next(h->module, v, slots)) return;
+    struct counter c = {.var = v, .loop = loop, .slots = slots, .phase = (int)phase};
+    vec_push(h->arena, &h->counters, c);
+}
+
+static void find_counters(struct hazards *h) {
+    for (int i = 0; i < h->outline.nodes.count; i++)
+        if (h->outline.nodes.at[i].stmt->kind == STMT_SET) find_counter(h, i);
+    h->counted_in = arena_array(h->arena, int, h->roots.count + 1);
+    for (int i = 0; i < h->roots.count; i++) h->counted_in[i] = -1;
+    for (int i = 0; i < h->uses.count; i++) {
+        const struct use *u = &h->uses.at[i];
+        if (u->root->ring <= 0 || u->access.buffer != u->root) continue;
+        for (int c = 0; c < h->counters.count; c++)
+            if (expr_uses_var(u->access.region.base[0], h->counters.at[c].var))
+                h->counted_in[u->buffer] = h->counters.at[c].loop;
+    }
+}
+
+struct hazards *hazards_new(struct module *m, struct arena *scratch, struct kernel *k) {
+    struct hazards *h = arena_make(scratch, struct hazards);
+    h->module = m;
+    h->arena = scratch;
+    h->kernel = k;
+    h->outline = outline_of(scratch, k);
+    h->uniformity = uniformity_of(m, scratch, k);
+    int count = h->outline.nodes.count;
+    h->fences = arena_array(scratch, struct fence, count + 1);
+    h->divergent = arena_array(scratch, bool, count + 1);
+    h->first_use = arena_array(scratch, int, count + 1);
+    for (int i = 0; i < count; i++) h->fences[i].wait = -1;
+    gather_uses(h);
+    find_counters(h);
+    return h;
+}
+
+const struct outline *hazards_outline(const struct hazards *h) { return &h->outline; }
+
+struct fence *hazards_fence(struct hazards *h, int node) {
+    return &h->fences[node];
+}
+
+/* -- Exchanges where no barrier can stand
+ * --------------------------------------------------------------- */
+
+static bool may_meet(const struct use *x, const struct use *y) {
+    for (int i = 0; i < x->access.buffer->rank && x->access.buffer == y->access.buffer; i++) {
+        int64_t d;
+        if (!affine_difference(y->access.region.base[i], x->access.region.base[i], &d)) continue;
+        if (d >= x->access.region.extent[i] || -d >= y->access.region.extent[i]) return false;
+    }
+    return true;
+}
+
+static bool own_element(const struct use *x, const struct use *y) {
+    if (x->access.buffer != y->access.buffer || x->map.kind != y->map.kind) return false;
+    for (int i = 0; i < x->access.buffer->rank; i++)
+        if (x->map.base[i] != y->map.base[i] || x->map.axis[i] != y->map.axis[i]) return false;
+    if (x->map.kind == MAP_DOMAIN) return thread_layouts_equal(&x->map.layout, &y->map.layout);
+    return x->map.kind == MAP_THREAD;
+}
+
+static bool exchanged(const struct use *x, const struct use *y) {
+    if (x->root != y->root || x->access.stmt == y->access.stmt) return false;
+    if (!((x->kind | y->kind) & ACCESS_WRITE) || (x->atomic && y->atomic)) return false;
+    return may_meet(x, y) && !own_element(x, y);
+}
+
+static int report_unit(struct hazards *h, int node) {
+    int begin = h->first_use[node], end = h->first_use[h->outline.nodes.at[node].end];
+    for (int i = begin; i < end; i++)
+        for (int k = i + 1; k < end; k++) {
+            const struct use *x = &h->uses.at[i], *y = &h->uses.at[k];
+            if (!exchanged(x, y)) continue;
+            struct diag *d = h->module->diag;
+            diag_report(d, y->access.stmt->span, E0601,
+                        "'%s' is exchanged between threads inside a branch that only some of them "
+                        "take, where no barrier can stand; end the branch between the two accesses",
+                        x->root->name->text);
+            diag_note(d, x->access.stmt->span, "the other access is here");
+            diag_note(d, h->outline.nodes.at[node].stmt->span,
+                      "the branch is decided by each thread here");
+            return 1;
+        }
+    return 0;
+}
+
+int hazards_report_divergent(struct hazards *h) {
+    int count = 0;
+    for (int i = 0; i < h->outline.nodes.count; i++)
+        if (h->divergent[i]) count += report_unit(h, i);
+    return count;
+}
