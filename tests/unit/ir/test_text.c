@@ -60,7 +60,7 @@ static const char everything[] =
     "        while not(done) {\n"
     "            let y:f32 = select((alpha < 0.0:f32), neg(alpha), __exp(fma(alpha, alpha, "
     "-inf:f32)))\n"
-    "            set done = ((y <= nan:f32) or (isnan(y) and true))\n"
+    "            set done = ((y <= nan:f32) or (isnan(y) and (y < y)))\n"
     "            let z:f16 = (f16(y) + A[bx, i32(tx)])\n"
     "            store L[(tx % 4)] = ((i32(z) >> 3:i32) & bitwise_not(x))\n"
     "            atomic max acq_rel C[0, (tx // 2)] = y -> old:f32\n"
