@@ -112,7 +112,7 @@ static void sweep_axis(struct sweep *w, int fast) {
     for (int32_t vector = 1; vector <= 16; vector *= 2) {
         if (extent % vector) break;
         int32_t rest = extent / vector;
-        for (int32_t lanes = 1; lanes <= 32 && lanes <= power_up(rest); lanes *= 2)
+        for (int32_t lanes = power_up(rest < 32 ? rest : 32); lanes >= 1; lanes /= 2)
             for (int32_t warps = 1; warps <= w->p->warps; warps++) {
                 if (w->p->warps % warps || warps > divide_up(rest, lanes)) continue;
                 struct split s = {.fast = fast, .vector = vector};
