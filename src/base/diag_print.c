@@ -135,6 +135,16 @@ static void put_snippet(const struct printer *p, struct span span) {
     text_puts(p->out, "\n");
 }
 
+/* Names from the source may hold bytes that must not reach a terminal. */
+static void put_message(struct text *t, const char *message) {
+    for (const char *end; *message; message = end) {
+        end = message + strcspn(message, "\n");
+        put_cells(t, message, end, 0, INT64_MAX);
+        if (*end++ != '\n') break;
+        text_puts(t, "\n");
+    }
+}
+
 /* -- Text form ------------------------------------------------------------------------------------
  */
 
@@ -156,7 +166,8 @@ static void put_note(const struct printer *p, const struct diag_note *n) {
     paint(p, "1;36");
     text_puts(p->out, "note: ");
     paint(p, "0");
-    text_printf(p->out, "%s\n", n->message);
+    put_message(p->out, n->message);
+    text_puts(p->out, "\n");
     if (p->diag->source && !nowhere(n->span)) put_snippet(p, n->span);
 }
 
@@ -184,14 +195,18 @@ static bool put_fixed_line(const struct printer *p, const struct diag_fix *f) {
     paint(p, "1;32");
     put_repeated(p->out, "+", width);
     paint(p, "0");
-    text_printf(p->out, " help: %s\n", f->message);
+    text_puts(p->out, " help: ");
+    put_message(p->out, f->message);
+    text_puts(p->out, "\n");
     return true;
 }
 
 static void put_fix(const struct printer *p, const struct diag_fix *f) {
     if (put_fixed_line(p, f)) return;
     put_place(p, f->span);
-    text_printf(p->out, "help: %s\n", f->message);
+    text_puts(p->out, "help: ");
+    put_message(p->out, f->message);
+    text_puts(p->out, "\n");
     if (!*f->replacement && p->diag->source && !nowhere(f->span)) put_snippet(p, f->span);
 }
 
@@ -202,11 +217,8 @@ static void put_entry(const struct printer *p, const struct diag_entry *e) {
     paint(p, e->error ? "1;31" : "1;35");
     text_puts(p->out, e->error ? "error: " : "warning: ");
     paint(p, "0");
-    text_printf(p->out, "%s [%s%s]\n", e->message,
-                !warning      ? ""
-                : e->promoted ? "-Werror="
-                              : "-W",
-                code);
+    put_message(p->out, e->message);
+    text_printf(p->out, " [%s%s]\n", !warning ? "" : e->promoted ? "-Werror=" : "-W", code);
     if (p->diag->source && !nowhere(e->span)) put_snippet(p, e->span);
     for (int i = 0; i < e->notes.count; i++) put_note(p, &e->notes.at[i]);
     for (int i = 0; i < e->fixes.count; i++) put_fix(p, &e->fixes.at[i]);

@@ -184,13 +184,21 @@ static bool expects(const int *expected, int count, enum token_kind k) {
     return false;
 }
 
-static void report_unexpected(struct parser *p, const struct token *found, const int *expected,
-                              int count) {
+/* Drops what tilec does not support: it is no advice. */
+static int supported_of(const int *expected, int count, int *kept) {
+    int n = 0;
+    for (int i = 0; i < count; i++)
+        if (expected[i] < TOK_ASYNC || expected[i] > TOK_YIELD) kept[n++] = expected[i];
+    return n;
+}
+
+static void report_unexpected(struct parser *p, const struct token *found, struct span span,
+                              const int *expected, int count) {
     const char *what = found_text(p, found);
     struct text list = text_new(p->arena);
     if (found->kind == TOK_LINE && expects(expected, count, TOK_COLON) &&
         expects(expected, count, TOK_PLUS) && !expects(expected, count, TOK_LINE)) {
-        diag_report(p->diag, found->span, E0101, "unexpected %s, expected ':'", what);
+        diag_report(p->diag, span, E0101, "unexpected %s, expected ':'", what);
         return;
     }
     for (int i = 0; count <= 5 && i < count; i++)
@@ -199,9 +207,9 @@ static void report_unexpected(struct parser *p, const struct token *found, const
                     : i + 1 == count ? " or "
                                      : ", ",
                     token_text((enum token_kind)expected[i]));
-    diag_report(p->diag, found->span, E0101, "unexpected %s%s", what, list.at);
+    diag_report(p->diag, span, E0101, "unexpected %s%s", what, list.at);
     if (found->kind == TOK_ASSIGN && expects(expected, count, TOK_EQ))
-        diag_fix(p->diag, found->span, "==", "'==' compares");
+        diag_fix(p->diag, span, "==", "'==' compares");
 }
 
 /* The rules of recovery skip to the end of a line. If what was not expected stands between lines,
@@ -216,5 +224,9 @@ void report_syntax(struct parser *p, int found_kind, const int *expected, int co
         p->at = p->current;
     }
     if (was_reported(p, l) || report_foreign(p, found, l)) return;
-    report_unexpected(p, found, expected, count);
+    int kept[TOK_COUNT + 1];
+    count = supported_of(expected, count, kept);
+    bool at_end = found->kind == TOK_END || found->kind == TOK_DEDENT;
+    struct span span = at_end && p->current ? found[-1].span : found->span;
+    report_unexpected(p, found, span, kept, count);
 }
