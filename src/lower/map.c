@@ -1,0 +1,469 @@
+/* map.c: MAP: each thread runs its iterations, several elements at a time.
+ *
+ * A body of plain assignments is run statement by statement for a vector of elements, so that
+ * neighbouring reads and writes become one instruction; any other body runs element by element.
+ * Reads of global memory go ahead of the computation for several vectors, so that enough bytes are
+ * in flight. */
+#include "internal.h"
+
+enum { IN_FLIGHT = 8, STAGED_LOADS = 8, STAGED_REGISTERS = 64 };
+
+struct survey {
+    struct lowering *l;
+    bool simple, stores_memory, writes_registers;
+    int32_t bytes; /* of the narrowest element in memory; 16: none */
+    int32_t parts; /* elements a word of the most packed fragment */
+};
+
+static void survey_buffer(struct survey *v, const struct buffer *b)
+{
+    int32_t bytes = dtype_bytes(b->dtype);
+
+    if (in_memory(v->l, b))
+        v->bytes = bytes < v->bytes ? bytes : v->bytes;
+    else if (b->scope == SCOPE_FRAGMENT && array_parts(v->l->arrays[b->id]) > v->parts)
+        v->parts = array_parts(v->l->arrays[b->id]);
+}
+
+static struct expr *survey_load(struct expr *e, void *data)
+{
+    if (e->kind == EXPR_LOAD)
+        survey_buffer(data, e->buffer);
+    return NULL;
+}
+
+static void survey_expression(struct expr **e, void *data)
+{
+    struct survey *v = data;
+
+    if (expr_has_load(*e))
+        expr_rewrite(v->l->x, *e, survey_load, v);
+}
+
+static void survey_statement(struct stmt *t, void *data)
+{
+    struct survey *v = data;
+    bool memory = t->kind == STMT_STORE && in_memory(v->l, t->store.buffer);
+
+    stmt_expressions(t, survey_expression, v);
+    switch (t->kind) {
+    case STMT_STORE:
+        survey_buffer(v, t->store.buffer);
+        if (memory && t->store.buffer->scope != SCOPE_LOCAL)
+            v->stores_memory = true;
+        else
+            v->writes_registers = true;
+        v->simple &= t->store.buffer->scope != SCOPE_LOCAL;
+        break;
+    case STMT_LET:
+        break;
+    case STMT_ATOMIC:
+        v->stores_memory = true;
+        break;
+    default:
+        v->simple = false;
+        v->writes_registers = true;
+    }
+}
+
+/* -- loops whose variable would choose the part of a packed word -------------------------------- */
+struct packing {
+    struct plan *plan;
+    struct lowering *l;
+};
+
+static void expand_for(struct lowering *l, struct plan *p, struct buffer *b,
+                       struct expr *const *index)
+{
+    struct coordinate c[TILE_RANK];
+    struct slot slot;
+    int at, i;
+
+    if (b->scope != SCOPE_FRAGMENT || array_parts(l->arrays[b->id]) == 1)
+        return;
+    for (at = 0; at < p->loops; at++) {
+        for (i = 0; i < p->loops; i++)
+            p->loop[i].value = ix(l, 0);
+        p->loop[at].value = expr_var(l->x, loop_var(l, p->loop[at].radix));
+        for (i = 0; i < b->rank; i++)
+            c[i] = plan_index(l, p, bind_source(l, index[i], l->env), 0);
+        if (!fragment_slot(l, b, c, &slot))
+            p->loop[at].expanded = true;
+    }
+}
+
+static struct expr *expand_load(struct expr *e, void *data)
+{
+    struct packing *k = data;
+
+    if (e->kind == EXPR_LOAD)
+        expand_for(k->l, k->plan, e->buffer, e->args);
+    return NULL;
+}
+
+static void expand_expression(struct expr **e, void *data)
+{
+    if (expr_has_load(*e))
+        expr_rewrite(((struct packing *)data)->l->x, *e, expand_load, data);
+}
+
+static void expand_statement(struct stmt *t, void *data)
+{
+    struct packing *k = data;
+
+    stmt_expressions(t, expand_expression, data);
+    if (t->kind == STMT_STORE)
+        expand_for(k->l, k->plan, t->store.buffer, t->store.index);
+}
+
+/* -- the body ------------------------------------------------------------------------------------ */
+static bool depends_on_state(const struct expr *e)
+{
+    return expr_has_load(e) || expr_uses_kind(e, VAR_MUTABLE);
+}
+
+static void let_make(struct lowering *l, struct group *g, struct stmt *t)
+{
+    enum dtype type = register_type(t->let.var->dtype);
+    struct site s = {g->plan, 0, NULL};
+    struct env *env;
+    int32_t e;
+
+    group_loads(l, g, t->let.value);
+    for (e = 0; e < g->count; e++) {
+        env = arena_make(l->m->arena, struct env);
+        env->outer = g->env[e];
+        env->var = t->let.var;
+        env->source = dtype_is_integer(type) && !depends_on_state(t->let.value);
+        if (env->source) {
+            env->value = bind_source(l, t->let.value, g->env[e]);
+        } else {
+            s.element = e;
+            s.env = g->env[e];
+            env->value = expr_var(l->x, add_var(l, t->let.var->name->text, type,
+                                                value_lower(l, &s, t->let.value)));
+        }
+        g->env[e] = env;
+    }
+}
+
+struct map_body {
+    struct block *block;
+    bool simple;
+
+};
+
+static void run_vector(struct lowering *l, struct group *g, struct block *b)
+{
+    struct stmt *t;
+    struct site s;
+    int32_t e;
+
+    for (t = b->first; t; t = t->next) {
+        if (t->kind == STMT_STORE) {
+            store_make(l, g, t);
+        } else if (t->kind == STMT_LET) {
+            let_make(l, g, t);
+        } else {
+            for (e = 0; e < g->count; e++) {
+                s = (struct site){g->plan, e, g->env[e]};
+                lower_atomic(l, &s, t);
+                g->env[e] = s.env;
+            }
+        }
+    }
+}
+
+static void run_body(struct lowering *l, struct plan *p, void *data)
+{
+    struct map_body *body = data;
+    struct group g = {.plan = p, .count = p->vector};
+    int known = l->loaded.count;
+    struct kblock *saved = NULL;
+    struct site s;
+    struct stmt *t;
+    int32_t e;
+
+    if (p->inside)
+        saved = add_if(l, p->inside);
+    for (e = 0; e < p->vector; e++)
+        g.env[e] = plan_env(l, p, e);
+    if (body->simple) {
+        run_vector(l, &g, body->block);
+    } else {
+        s = (struct site){p, 0, g.env[0]};
+        for (t = body->block->first; t; t = t->next)
+            lower_plain(l, &s, t);
+    }
+    if (p->inside)
+        out_leave(l, saved);
+    l->loaded.count = known;
+}
+
+/* -- reads ahead ------------------------------------------------------------------------------------ */
+struct ahead {
+    struct plan *plan;
+    struct map_body *body;
+    int count, from; /* loads; the first loop that is run ahead */
+    struct expr *load[STAGED_LOADS];
+    struct array *array[STAGED_LOADS];
+    int32_t registers[STAGED_LOADS];
+};
+
+static bool written_in(struct block *b, const struct buffer *read)
+{
+    struct stmt *t;
+    const struct buffer *w;
+
+    for (t = b->first; t; t = t->next) {
+        w = t->kind == STMT_STORE ? t->store.buffer : t->kind == STMT_ATOMIC ? t->atomic.buffer : NULL;
+        if (w && (w == read || (w->no_restrict && read->no_restrict)))
+            return true;
+    }
+    return false;
+}
+
+static void find_ahead(struct lowering *l, struct expr *load, void *data)
+{
+    struct ahead *a = data;
+    int i;
+
+    (void)l;
+    for (i = 0; i < a->count; i++)
+        if (a->load[i] == load)
+            return;
+    for (i = 0; i < load->count; i++)
+        if (depends_on_state(load->args[i]) || expr_uses_kind(load->args[i], VAR_LET))
+            return;
+    if (load->buffer->scope == SCOPE_GLOBAL && a->count < STAGED_LOADS &&
+        !written_in(a->body->block, load->buffer))
+        a->load[a->count++] = load;
+}
+
+static void find_loads(struct lowering *l, struct ahead *a, struct stmt *t)
+{
+    if (t->kind == STMT_STORE)
+        group_each_load(l, t->store.value, find_ahead, a);
+    else if (t->kind == STMT_LET)
+        group_each_load(l, t->let.value, find_ahead, a);
+    else if (t->kind == STMT_ATOMIC)
+        group_each_load(l, t->atomic.value, find_ahead, a);
+}
+
+/* Splits a loop in two, the inner of `inner` iterations. */
+static void split_loop(struct plan *p, int at, int32_t inner)
+{
+    int i;
+
+    for (i = p->loops++; i > at; i--)
+        p->loop[i] = p->loop[i - 1];
+    p->loop[at].radix /= inner;
+    p->loop[at].weight *= inner;
+    p->loop[at].stride *= inner;
+    p->loop[at + 1].radix = inner;
+}
+
+static int32_t largest_divisor(int32_t of, int32_t limit)
+{
+    int32_t d = of < limit ? of : limit;
+
+    while (of % d != 0)
+        d--;
+    return d;
+}
+
+/* Takes innermost loops as long as the registers of their reads suffice. */
+static int32_t choose_ahead(struct ahead *a, int32_t registers)
+{
+    struct plan *p = a->plan;
+    int32_t room = STAGED_REGISTERS / (registers > 0 ? registers : 1), taken = 1, inner;
+
+    room = room < IN_FLIGHT ? room : IN_FLIGHT;
+    a->from = p->loops;
+    while (a->from > 0 && room > 1) {
+        inner = largest_divisor(p->loop[a->from - 1].radix, room);
+        if (inner == 1)
+            break;
+        if (inner < p->loop[a->from - 1].radix) {
+            if (p->loops == LOOPS)
+                break;
+            split_loop(p, a->from - 1, inner);
+            a->from++;
+        }
+        a->from--;
+        taken *= inner;
+        room /= inner;
+    }
+    return taken;
+}
+
+/* The registers of this iteration's reads start here. */
+static struct expr *ahead_base(struct lowering *l, const struct ahead *a, int which)
+{
+    int64_t each = a->registers[which];
+    struct expr *base = NULL;
+    int i;
+
+    for (i = a->plan->loops - 1; i >= a->from; i--) {
+        base = plus(l, base, times(l, a->plan->loop[i].value, each));
+        each *= a->plan->loop[i].radix;
+    }
+    return base ? base : ix(l, 0);
+}
+
+static struct group group_of(struct lowering *l, struct plan *p)
+{
+    struct group g = {.plan = p, .count = p->vector};
+    int32_t e;
+
+    for (e = 0; e < p->vector; e++)
+        g.env[e] = plan_env(l, p, e);
+    return g;
+}
+
+static void load_ahead(struct lowering *l, struct plan *p, void *data)
+{
+    struct ahead *a = data;
+    struct group g = group_of(l, p);
+    struct kblock *saved = NULL;
+    struct vector v;
+    int i;
+
+    if (p->inside)
+        saved = add_if(l, p->inside);
+    for (i = 0; i < a->count; i++) {
+        v = vector_of(l, &g, a->load[i]->buffer, a->load[i]->args);
+        vector_load(l, &v, a->array[i], ahead_base(l, a, i));
+    }
+    if (p->inside)
+        out_leave(l, saved);
+}
+
+static void run_behind(struct lowering *l, struct plan *p, void *data)
+{
+    struct ahead *a = data;
+    struct group g = group_of(l, p);
+    int known = l->loaded.count, i;
+    struct vector v;
+
+    for (i = 0; i < a->count; i++) {
+        v = vector_of(l, &g, a->load[i]->buffer, a->load[i]->args);
+        vector_loaded(l, &v, a->load[i], a->array[i], ahead_base(l, a, i));
+    }
+    run_body(l, p, a->body);
+    l->loaded.count = known;
+}
+
+static void run_ahead(struct lowering *l, struct plan *p, void *data)
+{
+    struct ahead *a = data;
+    struct group g;
+    struct vector v;
+    int32_t times_run = 1;
+    int i;
+
+    for (i = a->from; i < p->loops; i++) {
+        p->loop[i].value = expr_var(l->x, loop_var(l, p->loop[i].radix));
+        times_run *= p->loop[i].radix;
+    }
+    g = group_of(l, p);
+    for (i = 0; i < a->count; i++) {
+        v = vector_of(l, &g, a->load[i]->buffer, a->load[i]->args);
+        v.registers *= times_run;
+        a->array[i] = vector_array(l, &v);
+    }
+    nest_run(l, &(struct nest){p, a->from, p->loops, load_ahead, a});
+    nest_run(l, &(struct nest){p, a->from, p->loops, run_behind, a});
+}
+
+/* Finds the reads to run ahead and how far; false if there is nothing to gain. */
+static bool ahead_make(struct lowering *l, struct plan *p, struct map_body *body, struct ahead *a)
+{
+    struct stmt *t;
+    struct group g;
+    int32_t registers = 0;
+    int i;
+
+    *a = (struct ahead){.plan = p, .body = body};
+    for (t = body->block->first; t; t = t->next)
+        find_loads(l, a, t);
+    for (i = 0; i < p->loops; i++) {
+        if (p->loop[i].expanded)
+            return false;
+        p->loop[i].value = expr_var(l->x, loop_var(l, p->loop[i].radix));
+    }
+    g = group_of(l, p);
+    for (i = 0; i < a->count; i++) {
+        a->registers[i] = vector_of(l, &g, a->load[i]->buffer, a->load[i]->args).registers;
+        registers += a->registers[i];
+    }
+    return a->count > 0 && choose_ahead(a, registers) > 1;
+}
+
+/* -- MAP ----------------------------------------------------------------------------------------------- */
+static void run_nest(struct lowering *l, struct plan plan, struct map_body *body, bool stores)
+{
+    struct ahead a;
+
+    if (body->simple && stores && ahead_make(l, &plan, body, &a))
+        nest_run(l, &(struct nest){&plan, 0, a.from, run_ahead, &a});
+    else
+        nest_run(l, &(struct nest){&plan, 0, plan.loops, run_body, body});
+}
+
+static void run_paths(struct lowering *l, const struct plan *plan, struct map_body *body,
+                      bool stores)
+{
+    int facts = l->facts.count;
+    bool possible;
+    struct expr *test = bounds_uniform(l, plan->domain, body->block, &possible);
+    struct kblock *saved;
+
+    if (!possible || (test && l->main_loop)) {
+        l->facts.count = facts;
+        run_nest(l, *plan, body, stores);
+        return;
+    }
+    if (!test) {
+        run_nest(l, *plan, body, stores);
+        l->facts.count = facts;
+        return;
+    }
+    saved = add_if(l, test);
+    run_nest(l, *plan, body, stores);
+    l->facts.count = facts;
+    add_else(l, saved);
+    run_nest(l, *plan, body, stores);
+    out_leave(l, saved);
+}
+
+static int32_t vector_limit(const struct survey *v)
+{
+    int32_t limit = v->bytes < 16 ? 16 / v->bytes : 1;
+
+    if (!v->simple)
+        return 1;
+    return limit > v->parts ? limit : v->parts;
+}
+
+void lower_map(struct lowering *l, const struct domain *d, struct block *block)
+{
+    struct survey v = {l, true, false, false, 16, 1};
+    struct map_body body = {block, false};
+    struct kblock *saved = NULL;
+    struct packing k;
+    struct plan plan;
+
+    block_walk(block, survey_statement, &v);
+    body.simple = v.simple;
+    plan_make(l, &plan, d, vector_limit(&v));
+    k = (struct packing){&plan, l};
+    block_walk(block, expand_statement, &k);
+    if (plan.owner && v.stores_memory && !v.writes_registers) {
+        saved = add_if(l, plan.owner);
+        plan.owner = NULL;
+    }
+    run_paths(l, &plan, &body, v.stores_memory);
+    if (saved)
+        out_leave(l, saved);
+}
