@@ -254,7 +254,8 @@ static bool read_reduce(struct tile_reader *r, struct stmt *s) {
     s->reduce.op = (enum reduce_op)op;
     s->reduce.clear = take(r, "clear");
     s->reduce.nan = take(r, "nan");
-    return true;
+    return read_number(r, "parts", &s->reduce.parts) &&
+           read_number(r, "weight", &s->reduce.part_weight);
 }
 
 static bool read_atomic(struct tile_reader *r, struct stmt *s) {

@@ -208,6 +208,8 @@ static void print_reduce(struct tile_printer *p, const struct stmt *s) {
     text_printf(p->t, " axis %d", s->reduce.axis);
     print_flag(p, s->reduce.clear, "clear");
     print_flag(p, s->reduce.nan, "nan");
+    print_number(p, "parts", s->reduce.parts, 0);
+    print_number(p, "weight", s->reduce.part_weight, 0);
 }
 
 static void print_element(struct tile_printer *p, const struct buffer *b, struct expr *const *index,
