@@ -209,6 +209,7 @@ struct function_ir { /* one exported instance: one launcher */
     VEC(struct host_check) checks;
     VEC(struct kernel *) kernels; /* launches in order */
     int32_t buffer_count; /* ids handed out */
+    bool fast_math;       /* asked for by the options or the unit's pass configs */
 };
 
 struct module {
