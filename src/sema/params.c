@@ -1,0 +1,280 @@
+/* params.c: the parameters of the launcher: out_idx, the order, and names that C can bear. */
+#include "sema/state.h"
+
+/* -- Names in C
+ * ------------------------------------------------------------------------------------------ */
+
+bool c_name_reserved(const char *name) {
+    static const char *const words[] = {"alignas",
+                                        "alignof",
+                                        "and",
+                                        "and_eq",
+                                        "asm",
+                                        "auto",
+                                        "bitand",
+                                        "bitor",
+                                        "bool",
+                                        "break",
+                                        "case",
+                                        "catch",
+                                        "char",
+                                        "class",
+                                        "compl",
+                                        "concept",
+                                        "const",
+                                        "const_cast",
+                                        "consteval",
+                                        "constexpr",
+                                        "constinit",
+                                        "continue",
+                                        "co_await",
+                                        "co_return",
+                                        "co_yield",
+                                        "decltype",
+                                        "default",
+                                        "delete",
+                                        "do",
+                                        "double",
+                                        "dynamic_cast",
+                                        "else",
+                                        "enum",
+                                        "explicit",
+                                        "export",
+                                        "extern",
+                                        "false",
+                                        "float",
+                                        "for",
+                                        "friend",
+                                        "goto",
+                                        "if",
+                                        "inline",
+                                        "int",
+                                        "long",
+                                        "main",
+                                        "mutable",
+                                        "namespace",
+                                        "new",
+                                        "noexcept",
+                                        "not",
+                                        "not_eq",
+                                        "nullptr",
+                                        "operator",
+                                        "or",
+                                        "or_eq",
+                                        "private",
+                                        "protected",
+                                        "public",
+                                        "register",
+                                        "reinterpret_cast",
+                                        "requires",
+                                        "restrict",
+                                        "return",
+                                        "short",
+                                        "signed",
+                                        "sizeof",
+                                        "static",
+                                        "static_assert",
+                                        "static_cast",
+                                        "struct",
+                                        "switch",
+                                        "template",
+                                        "this",
+                                        "thread_local",
+                                        "throw",
+                                        "true",
+                                        "try",
+                                        "typedef",
+                                        "typeid",
+                                        "typename",
+                                        "typeof",
+                                        "typeof_unqual",
+                                        "union",
+                                        "unsigned",
+                                        "using",
+                                        "virtual",
+                                        "void",
+                                        "volatile",
+                                        "wchar_t",
+                                        "while",
+                                        "xor",
+                                        "xor_eq"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (!strcmp(words[i], name)) return true;
+    return false;
+}
+
+/* What the header declares for a function K besides K itself. */
+static bool same_but_suffix(const char *longer, const char *shorter) {
+    static const char *const suffixes[] = {"_launch", "_query", "_explain", "_args"};
+    size_t n = strlen(shorter);
+    if (strncmp(longer, shorter, n) != 0) return false;
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
+        if (!strcmp(longer + n, suffixes[i])) return true;
+    return false;
+}
+
+struct sym *unit_c_name(struct sema *s, struct sym *wanted, struct span span) {
+    const char *prefix = s->options->prefix ? s->options->prefix : "";
+    struct sym *name = intern_text(s->names, arena_printf(s->arena, "%s%s", prefix, wanted->text));
+    const char *n = name->text;
+    if (c_name_reserved(n) || !strncmp(n, "tilec_", 6) || !strncmp(n, "TILEC_", 6) || *n == '_') {
+        sema_error(s, span, E0216,
+                   "'%s' cannot be the name of a C function; use another, such as 'kernel_%s', or "
+                   "--prefix",
+                   n, *n == '_' ? n + 1 : n);
+        return NULL;
+    }
+    for (int i = 0; i < s->module->functions.count; i++) {
+        const struct function_ir *f = s->module->functions.at[i];
+        if (f->name == name) {
+            sema_error(
+                s, span, E0216,
+                "two kernels would be called '%s' in C; assign one to another name: '%s_2 = …'", n,
+                n);
+            diag_note(s->diag, f->span, "the other one");
+            return NULL;
+        }
+        if (same_but_suffix(f->name->text, n) || same_but_suffix(n, f->name->text)) {
+            sema_error(
+                s, span, E0216,
+                "'%s' and '%s' clash: the suffixes _launch, _query, _explain and _args are taken",
+                n, f->name->text);
+            return NULL;
+        }
+    }
+    return name;
+}
+
+/* -- Dimensions
+ * ------------------------------------------------------------------------------------------ */
+
+struct found {
+    struct sema *s;
+    VEC(struct var *) vars;
+};
+
+static void find_dims(struct found *f, const struct expr *x) {
+    if (!x || !sema_charge(f->s, 1)) return;
+    if (x->kind == EXPR_VAR && x->var->kind == VAR_DIM) {
+        for (int i = 0; i < f->vars.count; i++)
+            if (f->vars.at[i] == x->var) return;
+        vec_push(f->s->arena, &f->vars, x->var);
+    }
+    for (int i = 0; i < x->count; i++) find_dims(f, x->args[i]);
+}
+
+static void find_in_expr(struct expr **x, void *data) { find_dims(data, *x); }
+static void find_in_stmt(struct stmt *st, void *data) { stmt_expressions(st, find_in_expr, data); }
+
+/* Shapes first, in the order of the parameters; then what only the code uses. */
+static void find_all(struct sema *s, struct function_ir *f, struct found *found) {
+    for (int i = 0; i < f->params.count; i++) {
+        const struct buffer *b =
+            f->params.at[i].kind == PARAM_TENSOR ? f->params.at[i].buffer : NULL;
+        for (int k = 0; b && k < b->rank; k++) find_dims(found, b->dim[k]);
+        for (int k = 0; b && k < b->rank; k++) find_dims(found, b->stride[k]);
+    }
+    for (int i = 0; i < f->checks.count; i++) find_dims(found, f->checks.at[i].test);
+    for (int i = 0; i < f->kernels.count; i++) {
+        struct kernel *k = f->kernels.at[i];
+        for (int d = 0; d < k->grid_rank; d++) find_dims(found, k->grid[d]);
+        block_walk(&k->body, find_in_stmt, found);
+    }
+    (void)s;
+}
+
+/* -- The order
+ * -----------------------------------------------------------------------------------------------
+ */
+
+static const struct param *declared_named(const struct build *b, const struct sym *name) {
+    for (int i = 0; i < b->declared.count; i++)
+        if (b->declared.at[i].name == name) return &b->declared.at[i];
+    return NULL;
+}
+
+static void take_declared(struct sema *s, struct function_ir *f) {
+    for (const struct ast_parameter *p = s->build->closure->parameters; p; p = p->next) {
+        const struct param *d = declared_named(s->build, p->name);
+        if (d && (d->buffer || d->var)) vec_push(s->arena, &f->params, *d);
+    }
+}
+
+static void take_empties(struct sema *s, struct function_ir *f) {
+    const struct build *b = s->build;
+    for (int i = 0; i < b->returned.count; i++) {
+        struct buffer *out =
+            b->returned.at[i].kind == VALUE_BUFFER ? b->returned.at[i].buffer : NULL;
+        if (out && out->output)
+            vec_push(
+                s->arena, &f->params,
+                (struct param){
+                    .kind = PARAM_TENSOR, .name = out->name, .buffer = out, .span = out->span});
+    }
+}
+
+static void take_dims(struct sema *s, struct function_ir *f) {
+    struct found found = {.s = s};
+    find_all(s, f, &found);
+    for (int i = 0; i < found.vars.count; i++) {
+        struct var *v = found.vars.at[i];
+        vec_push(s->arena, &f->params,
+                 (struct param){.kind = PARAM_DIM, .name = v->name, .var = v, .span = v->span});
+    }
+}
+
+static void mark_outputs(struct sema *s, struct function_ir *f, int declared) {
+    const struct unit_options *o = &s->build->options;
+    for (int i = 0; i < o->out_idx.count; i++) {
+        int64_t at = o->out_idx.at[i] < 0 ? o->out_idx.at[i] + declared : o->out_idx.at[i];
+        if (at < 0 || at >= declared)
+            sema_error(s, o->out_span, E0214, "out_idx %lld: the kernel has %d parameters",
+                       (long long)o->out_idx.at[i], declared);
+        else if (f->params.at[at].kind != PARAM_TENSOR)
+            sema_error(s, o->out_span, E0214, "out_idx %lld names '%s', which is no tensor",
+                       (long long)o->out_idx.at[i], f->params.at[at].name->text);
+        else
+            f->params.at[at].buffer->output = true;
+    }
+}
+
+static bool taken(const char *name) {
+    static const char *const own[] = {"stream", "workspace", "workspace_bytes"};
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (!strcmp(own[i], name)) return true;
+    return c_name_reserved(name);
+}
+
+static void check_names(struct sema *s, const struct function_ir *f) {
+    static const char *const what[] = {
+        [PARAM_TENSOR] = "tensor", [PARAM_SCALAR] = "scalar", [PARAM_DIM] = "dimension"};
+    for (int i = 0; i < f->params.count; i++) {
+        const struct param *p = &f->params.at[i];
+        if (taken(p->name->text)) {
+            sema_error(s, p->span, E0216,
+                       "the %s '%s' has a name that the C header cannot use; write '%s_'",
+                       what[p->kind], p->name->text, p->name->text);
+            continue;
+        }
+        for (int k = 0; k < i; k++) {
+            const struct param *q = &f->params.at[k];
+            if (q->name != p->name) continue;
+            sema_error(s, p->span, E0216,
+                       "the %s and the %s of the launcher are both called '%s'; rename one, such "
+                       "as '%s_%s'",
+                       what[q->kind], what[p->kind], p->name->text, p->name->text,
+                       p->kind == PARAM_DIM ? "dim" : "out");
+            diag_note(s->diag, q->span, "the %s '%s'", what[q->kind], q->name->text);
+        }
+    }
+}
+
+void finish_signature(struct sema *s, struct span span) {
+    struct function_ir *f = s->function;
+    (void)span;
+    take_declared(s, f);
+    mark_outputs(s, f, f->params.count);
+    take_empties(s, f);
+    take_dims(s, f);
+    check_names(s, f);
+}
