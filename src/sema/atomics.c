@@ -146,7 +146,7 @@ static struct value build_atomic(struct sema *s, const struct call *c, enum atom
     bool access = to.kind == VALUE_ACCESS || to.kind == VALUE_REF;
     if (!access && to.kind != VALUE_BUFFER)
         return sema_bad(s, c->arg_span[0], E0319,
-                        "'dst' of T.%s is a buffer, a slice or an element, not a %s", c->row->name,
+                        "'dst' of T.%s is a buffer, a slice or an element, got %s", c->row->name,
                         value_kind_name(to));
     struct buffer *b = access ? to.subscript->buffer : to.buffer;
     if (!destination_fits(s, c, b, op)) return value_bad();

@@ -139,7 +139,7 @@ static bool options(struct sema *s, const struct call *c, struct stmt *st) {
         } else {
             if (!value_is_bad(c->arg[policy]))
                 sema_error(s, c->arg_span[policy], E0404,
-                           "'policy' is T.GemmWarpPolicy.Square, FullRow or FullCol, not a %s",
+                           "'policy' is T.GemmWarpPolicy.Square, FullRow or FullCol, got %s",
                            value_kind_name(c->arg[policy]));
             good = false;
         }

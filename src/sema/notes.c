@@ -57,7 +57,7 @@ struct value build_annotate_restrict(struct sema *s, const struct call *c) {
         if (v.kind == VALUE_BUFFER)
             v.buffer->no_restrict = true;
         else
-            sema_error(s, c->rest.list.at[i].span, E0319, "a tensor is needed here, not a %s",
+            sema_error(s, c->rest.list.at[i].span, E0319, "a tensor is needed here, got %s",
                        value_kind_name(v));
     }
     return value_none();
@@ -66,7 +66,7 @@ struct value build_annotate_restrict(struct sema *s, const struct call *c) {
 static bool want_dict(struct sema *s, const struct call *c) {
     if (c->arg[0].kind == VALUE_DICT) return true;
     if (!value_is_bad(c->arg[0]))
-        sema_error(s, c->arg_span[0], E0404, "'T.%s' takes a dict {buffer: …}, not a %s",
+        sema_error(s, c->arg_span[0], E0404, "'T.%s' takes a dict {buffer: …}, got %s",
                    c->row->name, value_kind_name(c->arg[0]));
     return false;
 }
@@ -127,14 +127,14 @@ static void annotate(struct sema *s, const struct call *c, struct value key, str
     struct span span = c->arg_span[0];
     if (value_is_bad(key) || value_is_bad(v)) return;
     if (key.kind != VALUE_BUFFER) {
-        sema_error(s, span, E0319, "the keys of T.annotate_layout are buffers, not a %s",
+        sema_error(s, span, E0319, "the keys of T.annotate_layout are buffers, got %s",
                    value_kind_name(key));
         return;
     }
     struct buffer *b = key.buffer;
     if (v.kind != VALUE_LAYOUT) {
         sema_error(s, span, E0401,
-                   "a %s as the layout of '%s' is not supported yet; use a helper of T.layout",
+                   "%s as the layout of '%s' is not supported yet; use a helper of T.layout",
                    value_kind_name(v), b->name->text);
         return;
     }

@@ -70,7 +70,7 @@ bool operand_of(struct sema *s, struct value v, struct span span, const char *wh
         out->region.buffer = v.subscript->buffer;
         return access_of(s, v.subscript, span, out);
     }
-    sema_error(s, span, E0319, "'%s' is a buffer or a slice of one, not a %s", what,
+    sema_error(s, span, E0319, "'%s' is a buffer or a slice of one, got %s", what,
                value_kind_name(v));
     return false;
 }

@@ -102,7 +102,7 @@ struct expr *value_expr(struct sema *s, struct value v, struct span span) {
         return NULL;
     case VALUE_BAD: return NULL;
     default:
-        sema_error(s, span, E0312, "a scalar is needed here, not a %s", value_kind_name(v));
+        sema_error(s, span, E0312, "a scalar is needed here, got %s", value_kind_name(v));
         return NULL;
     }
 }
