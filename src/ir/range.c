@@ -126,17 +126,24 @@ static struct interval truncate_divide(enum function fn, struct interval a, stru
     return (struct interval){negate_bound(top), top, gcd64(a.divisor, b.divisor)};
 }
 
+/* The power of two that divides every value: bit operations keep it. */
+static int64_t low_power(int64_t divisor) {
+    return divisor == 0 ? (int64_t)1 << 62 : divisor & -divisor;
+}
+
 static struct interval bit_and(struct interval a, struct interval b) {
     if (a.lo < 0 && b.lo < 0) return unknown;
+    int64_t x = low_power(a.divisor), y = low_power(b.divisor);
     int64_t top = a.lo < 0 ? b.hi : b.lo < 0 ? a.hi : a.hi < b.hi ? a.hi : b.hi;
-    return (struct interval){0, top, 1};
+    return (struct interval){0, top, x > y ? x : y};
 }
 
 static struct interval bit_or(struct interval a, struct interval b) {
     if (a.lo < 0 || b.lo < 0) return unknown;
     uint64_t top = (uint64_t)(a.hi > b.hi ? a.hi : b.hi);
+    int64_t x = low_power(a.divisor), y = low_power(b.divisor);
     for (int shift = 1; shift < 64; shift *= 2) top |= top >> shift;
-    return (struct interval){0, (int64_t)top, 1};
+    return (struct interval){0, (int64_t)top, x < y ? x : y};
 }
 
 static struct interval shift(enum function fn, struct interval a, struct interval b) {
