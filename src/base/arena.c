@@ -71,7 +71,7 @@ static struct block *new_block(struct arena *a, size_t bytes) {
 
 void *arena_alloc(struct arena *a, size_t bytes) {
     if (bytes > SIZE_MAX / 4) out_of_memory();
-    size_t need = (bytes + RED_ZONE + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+    size_t need = (bytes + !bytes + RED_ZONE + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
     char *memory;
     a->handed_out += bytes;
     if (need <= (size_t)(a->end - a->at)) {
