@@ -1,8 +1,7 @@
 /* kernel.c: builders and walks of Kernel IR. */
 #include "ir/kernel.h"
 
-struct kstmt *kstmt_new(struct module *m, enum kstmt_kind kind, struct span span)
-{
+struct kstmt *kstmt_new(struct module *m, enum kstmt_kind kind, struct span span) {
     struct kstmt *s = arena_make(m->arena, struct kstmt);
 
     s->kind = kind;
@@ -10,8 +9,7 @@ struct kstmt *kstmt_new(struct module *m, enum kstmt_kind kind, struct span span
     return s;
 }
 
-void kblock_append(struct kblock *b, struct kstmt *s)
-{
+void kblock_append(struct kblock *b, struct kstmt *s) {
     s->next = NULL;
     if (b->last)
         b->last->next = s;
@@ -21,8 +19,7 @@ void kblock_append(struct kblock *b, struct kstmt *s)
 }
 
 struct array *array_new(struct module *m, struct kernel *k, const char *name, enum dtype dtype,
-                        enum dtype element, int32_t count, struct span span)
-{
+                        enum dtype element, int32_t count, struct span span) {
     struct array *a = arena_make(m->arena, struct array);
 
     a->name = intern_text(m->names, name);
@@ -35,8 +32,7 @@ struct array *array_new(struct module *m, struct kernel *k, const char *name, en
     return a;
 }
 
-void kblock_walk(struct kblock *b, void (*visit)(struct kstmt *s, void *data), void *data)
-{
+void kblock_walk(struct kblock *b, void (*visit)(struct kstmt *s, void *data), void *data) {
     struct kstmt *s, *next;
 
     for (s = b->first; s; s = next) {
@@ -58,31 +54,24 @@ struct visitor {
     void *data;
 };
 
-static void one(const struct visitor *v, struct expr **e)
-{
-    if (*e)
-        v->visit(e, v->data);
+static void one(const struct visitor *v, struct expr **e) {
+    if (*e) v->visit(e, v->data);
 }
 
-static void memory_expressions(struct kstmt *s, const struct visitor *v)
-{
+static void memory_expressions(struct kstmt *s, const struct visitor *v) {
     one(v, &s->memory.address.index);
-    if (s->memory.data.array)
-        one(v, &s->memory.data.index);
-    if (s->kind == K_STORE)
-        one(v, &s->memory.value);
+    if (s->memory.data.array) one(v, &s->memory.data.index);
+    if (s->kind == K_STORE) one(v, &s->memory.value);
 }
 
-static void copy_expressions(struct kstmt *s, const struct visitor *v)
-{
+static void copy_expressions(struct kstmt *s, const struct visitor *v) {
     one(v, &s->cp_async.to.index);
     one(v, &s->cp_async.from.index);
     one(v, &s->cp_async.source_bytes);
     one(v, &s->cp_async.guard);
 }
 
-static void tensor_expressions(struct kstmt *s, const struct visitor *v)
-{
+static void tensor_expressions(struct kstmt *s, const struct visitor *v) {
     if (s->kind == K_MMA) {
         one(v, &s->mma.d.index);
         one(v, &s->mma.a.index);
@@ -93,15 +82,12 @@ static void tensor_expressions(struct kstmt *s, const struct visitor *v)
     }
 }
 
-void kstmt_expressions(struct kstmt *s, void (*visit)(struct expr **e, void *data), void *data)
-{
+void kstmt_expressions(struct kstmt *s, void (*visit)(struct expr **e, void *data), void *data) {
     struct visitor v = {visit, data};
 
     switch (s->kind) {
     case K_VAR:
-    case K_SET:
-        one(&v, &s->set.value);
-        break;
+    case K_SET: one(&v, &s->set.value); break;
     case K_PUT:
         one(&v, &s->put.to.index);
         one(&v, &s->put.value);
@@ -110,28 +96,18 @@ void kstmt_expressions(struct kstmt *s, void (*visit)(struct expr **e, void *dat
         one(&v, &s->loop.lo);
         one(&v, &s->loop.hi);
         break;
-    case K_WHILE:
-        one(&v, &s->repeat.test);
-        break;
-    case K_IF:
-        one(&v, &s->branch.test);
-        break;
+    case K_WHILE: one(&v, &s->repeat.test); break;
+    case K_IF: one(&v, &s->branch.test); break;
     case K_LOAD:
-    case K_STORE:
-        memory_expressions(s, &v);
-        break;
+    case K_STORE: memory_expressions(s, &v); break;
     case K_ATOMIC:
         one(&v, &s->atomic.address.index);
         one(&v, &s->atomic.value);
         break;
-    case K_CP_ASYNC:
-        copy_expressions(s, &v);
-        break;
+    case K_CP_ASYNC: copy_expressions(s, &v); break;
     case K_LDMATRIX:
     case K_STMATRIX:
-    case K_MMA:
-        tensor_expressions(s, &v);
-        break;
+    case K_MMA: tensor_expressions(s, &v); break;
     case K_PRINT:
     case K_ASSERT:
         one(&v, &s->print.value);
@@ -144,7 +120,6 @@ void kstmt_expressions(struct kstmt *s, void (*visit)(struct expr **e, void *dat
     case K_WAIT:
     case K_BARRIER:
     case K_SYNC_WARP:
-    case K_COMMENT:
-        break;
+    case K_COMMENT: break;
     }
 }

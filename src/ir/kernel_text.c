@@ -6,30 +6,26 @@ struct printer {
     struct name_table *names;
 };
 
-static void print_expr(struct printer *p, const struct expr *e)
-{
+static void print_expr(struct printer *p, const struct expr *e) {
     if (e)
         expr_print_named(p->t, e, p->names);
     else
         text_puts(p->t, "-");
 }
 
-static void print_address(struct printer *p, const struct address *a)
-{
+static void print_address(struct printer *p, const struct address *a) {
     text_printf(p->t, "%s[", name_of_buffer(p->names, a->buffer));
     print_expr(p, a->index);
     text_printf(p->t, "] align %d", a->alignment);
 }
 
-static void print_operand(struct printer *p, const struct operand *o)
-{
+static void print_operand(struct printer *p, const struct operand *o) {
     text_printf(p->t, "%s[", name_of_array(p->names, o->array));
     print_expr(p, o->index);
     text_puts(p->t, "]");
 }
 
-static void print_variable(struct printer *p, const struct var *v)
-{
+static void print_variable(struct printer *p, const struct var *v) {
     text_puts(p->t, name_of_var(p->names, v));
     var_print_type(p->t, v);
 }
@@ -39,23 +35,20 @@ static const char *const atomic_names[] = {"add", "max", "min"};
 
 static void print_block(struct printer *p, const struct kblock *b);
 
-static void print_loop(struct printer *p, const struct kstmt *s)
-{
+static void print_loop(struct printer *p, const struct kstmt *s) {
     text_puts(p->t, "for ");
     print_variable(p, s->loop.var);
     text_puts(p->t, " = ");
     print_expr(p, s->loop.lo);
     text_puts(p->t, " .. ");
     print_expr(p, s->loop.hi);
-    if (s->loop.step != 1)
-        text_printf(p->t, " step %lld", (long long)s->loop.step);
+    if (s->loop.step != 1) text_printf(p->t, " step %lld", (long long)s->loop.step);
     text_printf(p->t, " unroll %d {\n", s->loop.unroll);
     print_block(p, &s->loop.body);
     text_puts(p->t, "}\n");
 }
 
-static void print_branch(struct printer *p, const struct kstmt *s)
-{
+static void print_branch(struct printer *p, const struct kstmt *s) {
     text_puts(p->t, "if ");
     print_expr(p, s->branch.test);
     text_puts(p->t, " {\n");
@@ -67,8 +60,7 @@ static void print_branch(struct printer *p, const struct kstmt *s)
     text_puts(p->t, "}\n");
 }
 
-static void print_load(struct printer *p, const struct kstmt *s)
-{
+static void print_load(struct printer *p, const struct kstmt *s) {
     text_printf(p->t, "load.%s.%d%s ", dtype_letter(s->memory.memory), s->memory.bytes,
                 s->memory.read_only ? ".const" : "");
     if (s->memory.data.array)
@@ -80,8 +72,7 @@ static void print_load(struct printer *p, const struct kstmt *s)
     text_puts(p->t, "\n");
 }
 
-static void print_store(struct printer *p, const struct kstmt *s)
-{
+static void print_store(struct printer *p, const struct kstmt *s) {
     text_printf(p->t, "store.%s.%d ", dtype_letter(s->memory.memory), s->memory.bytes);
     print_address(p, &s->memory.address);
     text_puts(p->t, " = ");
@@ -92,8 +83,7 @@ static void print_store(struct printer *p, const struct kstmt *s)
     text_puts(p->t, "\n");
 }
 
-static void print_atomic(struct printer *p, const struct kstmt *s)
-{
+static void print_atomic(struct printer *p, const struct kstmt *s) {
     if (s->atomic.previous) {
         print_variable(p, s->atomic.previous);
         text_puts(p->t, " = ");
@@ -106,8 +96,7 @@ static void print_atomic(struct printer *p, const struct kstmt *s)
     text_puts(p->t, "\n");
 }
 
-static void print_cp_async(struct printer *p, const struct kstmt *s)
-{
+static void print_cp_async(struct printer *p, const struct kstmt *s) {
     text_printf(p->t, "cp_async.%d ", s->cp_async.bytes);
     print_address(p, &s->cp_async.to);
     text_puts(p->t, " = ");
@@ -123,8 +112,7 @@ static void print_cp_async(struct printer *p, const struct kstmt *s)
     text_puts(p->t, "\n");
 }
 
-static void print_matrix(struct printer *p, const struct kstmt *s)
-{
+static void print_matrix(struct printer *p, const struct kstmt *s) {
     bool load = s->kind == K_LDMATRIX;
 
     text_printf(p->t, "%s.x%d%s ", load ? "ldmatrix" : "stmatrix", s->matrix.matrices,
@@ -141,8 +129,7 @@ static void print_matrix(struct printer *p, const struct kstmt *s)
     text_puts(p->t, "\n");
 }
 
-static void print_mma(struct printer *p, const struct kstmt *s)
-{
+static void print_mma(struct printer *p, const struct kstmt *s) {
     text_printf(p->t, "mma %s ", mma_row(s->mma.row)->name);
     print_operand(p, &s->mma.d);
     text_puts(p->t, " += ");
@@ -152,8 +139,7 @@ static void print_mma(struct printer *p, const struct kstmt *s)
     text_puts(p->t, "\n");
 }
 
-static void print_quoted(struct text *t, const char *s)
-{
+static void print_quoted(struct text *t, const char *s) {
     text_puts(t, "\"");
     for (; s && *s; s++) {
         if (*s == '"' || *s == '\\')
@@ -166,8 +152,7 @@ static void print_quoted(struct text *t, const char *s)
     text_puts(t, "\"");
 }
 
-static void print_message(struct printer *p, const struct kstmt *s)
-{
+static void print_message(struct printer *p, const struct kstmt *s) {
     text_puts(p->t, s->kind == K_PRINT ? "print " : "assert ");
     print_quoted(p->t, s->print.message);
     if (s->print.value) {
@@ -181,8 +166,7 @@ static void print_message(struct printer *p, const struct kstmt *s)
     text_puts(p->t, "\n");
 }
 
-static void print_assignment(struct printer *p, const struct kstmt *s)
-{
+static void print_assignment(struct printer *p, const struct kstmt *s) {
     if (s->kind == K_VAR) {
         text_puts(p->t, "var ");
         print_variable(p, s->set.var);
@@ -199,51 +183,30 @@ static void print_assignment(struct printer *p, const struct kstmt *s)
     text_puts(p->t, "\n");
 }
 
-static void print_array(struct printer *p, const struct array *a)
-{
+static void print_array(struct printer *p, const struct array *a) {
     text_printf(p->t, "array %s:%s", name_of_array(p->names, a), dtype_letter(a->dtype));
-    if (a->element != a->dtype)
-        text_printf(p->t, "(%s)", dtype_letter(a->element));
+    if (a->element != a->dtype) text_printf(p->t, "(%s)", dtype_letter(a->element));
     text_printf(p->t, "[%d]\n", a->count);
 }
 
-static void print_order(struct printer *p, const struct kstmt *s)
-{
+static void print_order(struct printer *p, const struct kstmt *s) {
     switch (s->kind) {
-    case K_BREAK:
-        text_puts(p->t, "break\n");
-        break;
-    case K_CONTINUE:
-        text_puts(p->t, "continue\n");
-        break;
-    case K_COMMIT:
-        text_puts(p->t, "commit\n");
-        break;
-    case K_WAIT:
-        text_printf(p->t, "wait %d\n", s->wait.groups);
-        break;
-    case K_BARRIER:
-        text_printf(p->t, "barrier %d %d\n", s->barrier.id, s->barrier.threads);
-        break;
-    default:
-        text_puts(p->t, "sync_warp\n");
+    case K_BREAK: text_puts(p->t, "break\n"); break;
+    case K_CONTINUE: text_puts(p->t, "continue\n"); break;
+    case K_COMMIT: text_puts(p->t, "commit\n"); break;
+    case K_WAIT: text_printf(p->t, "wait %d\n", s->wait.groups); break;
+    case K_BARRIER: text_printf(p->t, "barrier %d %d\n", s->barrier.id, s->barrier.threads); break;
+    default: text_puts(p->t, "sync_warp\n");
     }
 }
 
-static void print_statement(struct printer *p, const struct kstmt *s)
-{
+static void print_statement(struct printer *p, const struct kstmt *s) {
     switch (s->kind) {
     case K_VAR:
     case K_SET:
-    case K_PUT:
-        print_assignment(p, s);
-        break;
-    case K_ARRAY:
-        print_array(p, s->array);
-        break;
-    case K_FOR:
-        print_loop(p, s);
-        break;
+    case K_PUT: print_assignment(p, s); break;
+    case K_ARRAY: print_array(p, s->array); break;
+    case K_FOR: print_loop(p, s); break;
     case K_WHILE:
         text_puts(p->t, "while ");
         print_expr(p, s->repeat.test);
@@ -251,62 +214,41 @@ static void print_statement(struct printer *p, const struct kstmt *s)
         print_block(p, &s->repeat.body);
         text_puts(p->t, "}\n");
         break;
-    case K_IF:
-        print_branch(p, s);
-        break;
-    case K_LOAD:
-        print_load(p, s);
-        break;
-    case K_STORE:
-        print_store(p, s);
-        break;
-    case K_ATOMIC:
-        print_atomic(p, s);
-        break;
-    case K_CP_ASYNC:
-        print_cp_async(p, s);
-        break;
+    case K_IF: print_branch(p, s); break;
+    case K_LOAD: print_load(p, s); break;
+    case K_STORE: print_store(p, s); break;
+    case K_ATOMIC: print_atomic(p, s); break;
+    case K_CP_ASYNC: print_cp_async(p, s); break;
     case K_LDMATRIX:
-    case K_STMATRIX:
-        print_matrix(p, s);
-        break;
-    case K_MMA:
-        print_mma(p, s);
-        break;
+    case K_STMATRIX: print_matrix(p, s); break;
+    case K_MMA: print_mma(p, s); break;
     case K_PRINT:
-    case K_ASSERT:
-        print_message(p, s);
-        break;
+    case K_ASSERT: print_message(p, s); break;
     case K_COMMENT:
         text_puts(p->t, "comment ");
         print_quoted(p->t, s->comment);
         text_puts(p->t, "\n");
         break;
-    default:
-        print_order(p, s);
+    default: print_order(p, s);
     }
 }
 
-static void print_block(struct printer *p, const struct kblock *b)
-{
+static void print_block(struct printer *p, const struct kblock *b) {
     const struct kstmt *s;
 
     p->t->indent++;
-    for (s = b->first; s; s = s->next)
-        print_statement(p, s);
+    for (s = b->first; s; s = s->next) print_statement(p, s);
     p->t->indent--;
 }
 
-static void print_kernel(struct printer *p, const struct kernel *k)
-{
+static void print_kernel(struct printer *p, const struct kernel *k) {
     text_printf(p->t, "kernel %s threads %d shared %d registers %d {\n", k->name->text, k->threads,
                 k->shared_bytes, k->code->registers);
     print_block(p, &k->code->body);
     text_puts(p->t, "}\n");
 }
 
-void kernel_print(struct text *t, const struct module *m)
-{
+void kernel_print(struct text *t, const struct module *m) {
     struct printer p = {t, NULL};
     int i, j;
 

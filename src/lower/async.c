@@ -12,15 +12,12 @@ struct async {
 };
 
 /* The run of elements [e, e + width) lies along this axis of the source; -1: none or several. */
-static int run_axis(const struct buffer *b, const struct place_at *p)
-{
+static int run_axis(const struct buffer *b, const struct place_at *p) {
     int i, axis = -1;
 
     for (i = 0; i < b->rank; i++) {
-        if (p[1].index[i] == p[0].index[i])
-            continue;
-        if (axis >= 0)
-            return -1;
+        if (p[1].index[i] == p[0].index[i]) continue;
+        if (axis >= 0) return -1;
         axis = i;
     }
     return axis;
@@ -28,8 +25,7 @@ static int run_axis(const struct buffer *b, const struct place_at *p)
 
 /* Bytes to read of a run that may end outside: those below the limit of its axis. */
 static struct expr *clamped(struct lowering *l, const struct buffer *b, struct expr *index,
-                            int axis, int32_t bytes)
-{
+                            int axis, int32_t bytes) {
     struct expr *left = expr_binary(l->x, FN_SUB, b->dim[axis], index);
 
     left = times(l, left, dtype_bytes(b->dtype));
@@ -39,18 +35,15 @@ static struct expr *clamped(struct lowering *l, const struct buffer *b, struct e
 
 /* How many bytes are read, and from where; false if the run begins before the tensor. */
 static bool source_of(struct lowering *l, const struct buffer *b, const struct place_at *p,
-                      int32_t width, struct kstmt *s)
-{
+                      int32_t width, struct kstmt *s) {
     int32_t bytes = width * dtype_bytes(b->dtype);
     int axis = width > 1 ? run_axis(b, p) : -1, i;
     struct expr *test = NULL, *size = ix(l, bytes);
 
-    if (width > 1 && axis < 0)
-        return false;
+    if (width > 1 && axis < 0) return false;
     for (i = 0; i < b->rank; i++) {
         if (i == axis && !tests_cover(b, p, width)) {
-            if (p->index[i]->lo < 0)
-                return false;
+            if (p->index[i]->lo < 0) return false;
             size = clamped(l, b, p->index[i], i, bytes);
             test = both(l, test, expr_binary(l->x, FN_LT, p->index[i], b->dim[i]));
         } else {
@@ -58,23 +51,20 @@ static bool source_of(struct lowering *l, const struct buffer *b, const struct p
         }
     }
     s->cp_async.from = address_at(l, (struct buffer *)b, p->offset, bytes);
-    if (!test)
-        return true;
+    if (!test) return true;
     s->cp_async.source_bytes = expr_select(l->x, test, size, ix(l, 0));
     s->cp_async.from.index = expr_select(l->x, test, p->offset, ix(l, 0));
     return true;
 }
 
-static void copy_runs(struct lowering *l, struct plan *p, void *data)
-{
+static void copy_runs(struct lowering *l, struct plan *p, void *data) {
     struct async *a = data;
     struct expr *load = a->store->store.value, *guard;
     struct vector to, from;
     struct kstmt *s;
     int32_t e, width, bytes = dtype_bytes(load->buffer->dtype);
 
-    for (e = 0; e < p->vector; e++)
-        a->group.env[e] = plan_env(l, p, e);
+    for (e = 0; e < p->vector; e++) a->group.env[e] = plan_env(l, p, e);
     to = vector_of(l, &a->group, a->store->store.buffer, a->store->store.index);
     from = vector_of(l, &a->group, load->buffer, load->args);
     width = to.width < from.width ? to.width : from.width;
@@ -91,8 +81,7 @@ static void copy_runs(struct lowering *l, struct plan *p, void *data)
 }
 
 /* False, with nothing emitted, where an instruction would not fit. */
-bool copy_async(struct lowering *l, struct stmt *t)
-{
+bool copy_async(struct lowering *l, struct stmt *t) {
     struct site s = {.env = l->env};
     struct kblock *saved = l->out, scratch = {NULL, NULL};
     struct async a = {.fits = true};
@@ -101,26 +90,23 @@ bool copy_async(struct lowering *l, struct stmt *t)
     struct plan p;
 
     if (t->copy.src.buffer->scope != SCOPE_GLOBAL || t->copy.dst.buffer->scope != SCOPE_SHARED ||
-        t->copy.src.buffer->dtype != t->copy.dst.buffer->dtype ||
-        t->copy.src.buffer->safe_value || !target_has(l->m->target, FEATURE_CP_ASYNC))
+        t->copy.src.buffer->dtype != t->copy.dst.buffer->dtype || t->copy.src.buffer->safe_value ||
+        !target_has(l->m->target, FEATURE_CP_ASYNC))
         return false;
     widest = arena_array(l->m->arena, int32_t, f->buffer_count + 1);
-    for (i = 0; i < f->buffer_count; i++)
-        widest[i] = l->code->alignment[i];
+    for (i = 0; i < f->buffer_count; i++) widest[i] = l->code->alignment[i];
     a.store = copy_store(l, t);
     plan_make(l, &p, &t->copy.domain, 16 / bytes);
     a.group = (struct group){.plan = &p, .count = p.vector, .partial = true};
     l->out = &scratch;
-    if (t->copy.guard)
-        a.guard = value_lower(l, &s, t->copy.guard);
+    if (t->copy.guard) a.guard = value_lower(l, &s, t->copy.guard);
     nest_run(l, &(struct nest){&p, 0, p.loops, copy_runs, &a});
     l->out = saved;
     if (!a.fits) {
         memcpy(l->code->alignment, widest, sizeof *widest * (size_t)f->buffer_count);
         return false;
     }
-    if (!scratch.first)
-        return true;
+    if (!scratch.first) return true;
     if (l->out->last)
         l->out->last->next = scratch.first;
     else

@@ -6,8 +6,7 @@
 #include "internal.h"
 
 /* A fact index' < dim with index <= index' proves it. */
-static bool known_fact(const struct lowering *l, const struct expr *index, const struct expr *dim)
-{
+static bool known_fact(const struct lowering *l, const struct expr *index, const struct expr *dim) {
     int64_t distance;
     int i;
 
@@ -19,78 +18,61 @@ static bool known_fact(const struct lowering *l, const struct expr *index, const
     return false;
 }
 
-static struct expr *clip_variable(struct expr *e, void *data)
-{
+static struct expr *clip_variable(struct expr *e, void *data) {
     struct lowering *l = data;
     int i;
 
-    if (e->kind != EXPR_VAR)
-        return NULL;
+    if (e->kind != EXPR_VAR) return NULL;
     for (i = l->clips.count - 1; i >= 0; i--)
-        if (l->clips.at[i].var == e->var)
-            return l->clips.at[i].clipped;
+        if (l->clips.at[i].var == e->var) return l->clips.at[i].clipped;
     return NULL;
 }
 
-static bool proves_below(struct lowering *l, struct expr *index, struct expr *dim)
-{
+static bool proves_below(struct lowering *l, struct expr *index, struct expr *dim) {
     struct expr *clipped = index;
 
-    if (known_fact(l, index, dim) || expr_proves_lt(l->x, index, dim))
-        return true;
-    if (l->clips.count > 0)
-        clipped = expr_rewrite(l->x, index, clip_variable, l);
+    if (known_fact(l, index, dim) || expr_proves_lt(l->x, index, dim)) return true;
+    if (l->clips.count > 0) clipped = expr_rewrite(l->x, index, clip_variable, l);
     return clipped != index && expr_proves_lt(l->x, clipped, dim);
 }
 
-static bool proves_positive(struct lowering *l, struct expr *index)
-{
-    if (expr_proves_le(l->x, ix(l, 0), index))
-        return true;
+static bool proves_positive(struct lowering *l, struct expr *index) {
+    if (expr_proves_le(l->x, ix(l, 0), index)) return true;
     return l->clips.count > 0 &&
            expr_proves_le(l->x, ix(l, 0), expr_rewrite(l->x, index, clip_variable, l));
 }
 
-static bool proven(struct lowering *l, const struct buffer *b, int axis, struct expr *index)
-{
+static bool proven(struct lowering *l, const struct buffer *b, int axis, struct expr *index) {
     return proves_below(l, index, b->dim[axis]) && proves_positive(l, index);
 }
 
 /* coefficient * v + constant <= 0 for one variable: its range shrinks. */
-static void clip_by(struct lowering *l, const struct affine *a)
-{
+static void clip_by(struct lowering *l, const struct affine *a) {
     struct var *v, *n;
     int64_t c = a->coefficient[0];
 
-    if (a->count != 1 || a->atom[0]->kind != EXPR_VAR || (c != 1 && c != -1))
-        return;
+    if (a->count != 1 || a->atom[0]->kind != EXPR_VAR || (c != 1 && c != -1)) return;
     v = a->atom[0]->var;
     n = var_new(l->x, v->kind, v->name, v->dtype, v->span);
     n->lo = v->lo;
     n->hi = v->hi;
     n->divisor = v->divisor;
     n->unrolled = v->unrolled;
-    if (c == 1 && -a->constant < n->hi)
-        n->hi = -a->constant;
-    if (c == -1 && a->constant > n->lo)
-        n->lo = a->constant;
-    if (n->lo <= n->hi)
-        vec_push(l->m->arena, &l->clips, ((struct clip){v, expr_var(l->x, n)}));
+    if (c == 1 && -a->constant < n->hi) n->hi = -a->constant;
+    if (c == -1 && a->constant > n->lo) n->lo = a->constant;
+    if (n->lo <= n->hi) vec_push(l->m->arena, &l->clips, ((struct clip){v, expr_var(l->x, n)}));
 }
 
-static void assume_test(struct lowering *l, struct expr *test)
-{
+static void assume_test(struct lowering *l, struct expr *test) {
     struct affine a;
 
-    if (test->kind != EXPR_OP)
-        return;
+    if (test->kind != EXPR_OP) return;
     if (test->fn == FN_LAND) {
         assume_test(l, test->args[0]);
         assume_test(l, test->args[1]);
         return;
     }
-    if ((test->fn != FN_LT && test->fn != FN_LE) || !dtype_is_integer(test->args[0]->dtype))
-        return;
+    if ((test->fn != FN_LT && test->fn != FN_LE) || !dtype_is_integer(test->args[0]->dtype)) return;
     if (test->fn == FN_LT)
         vec_push(l->m->arena, &l->facts, ((struct fact){test->args[0], test->args[1]}));
     if (affine_of(expr_binary(l->x, FN_SUB, test->args[0], test->args[1]), &a)) {
@@ -99,28 +81,23 @@ static void assume_test(struct lowering *l, struct expr *test)
     }
 }
 
-struct assumed assume(struct lowering *l, struct expr *test)
-{
+struct assumed assume(struct lowering *l, struct expr *test) {
     struct assumed before = {l->facts.count, l->clips.count};
 
-    if (test)
-        assume_test(l, test);
+    if (test) assume_test(l, test);
     return before;
 }
 
-void assume_end(struct lowering *l, struct assumed before)
-{
+void assume_end(struct lowering *l, struct assumed before) {
     l->facts.count = before.facts;
     l->clips.count = before.clips;
 }
 
 struct expr *bounds_test(struct lowering *l, const struct buffer *b, int axis,
-                         struct expr *original, struct expr *index)
-{
+                         struct expr *original, struct expr *index) {
     struct expr *test = NULL;
 
-    if (proven(l, b, axis, original) || proven(l, b, axis, index))
-        return NULL;
+    if (proven(l, b, axis, original) || proven(l, b, axis, index)) return NULL;
     if (!proves_below(l, original, b->dim[axis]) && !proves_below(l, index, b->dim[axis]))
         test = expr_binary(l->x, FN_LT, index, b->dim[axis]);
     if (!proves_positive(l, original) && !proves_positive(l, index))
@@ -135,8 +112,7 @@ struct scan {
 };
 
 /* Is the value the same in every thread? */
-static bool is_uniform(const struct expr *e)
-{
+static bool is_uniform(const struct expr *e) {
     unsigned varying = 1u << VAR_AXIS | 1u << VAR_THREAD | 1u << VAR_LANE | 1u << VAR_WARP |
                        1u << VAR_LET | 1u << VAR_MUTABLE;
 
@@ -145,8 +121,7 @@ static bool is_uniform(const struct expr *e)
 
 /* Splits an index into its least and greatest value over the domain, both uniform. */
 static bool extremes(struct lowering *l, const struct domain *d, const struct affine *a,
-                     struct expr **least, struct expr **most)
-{
+                     struct expr **least, struct expr **most) {
     struct affine rest = *a;
     int64_t lo = 0, hi = 0, reach;
     int i, j;
@@ -154,11 +129,9 @@ static bool extremes(struct lowering *l, const struct domain *d, const struct af
     rest.count = 0;
     for (i = 0; i < a->count; i++) {
         for (j = 0; j < d->rank; j++)
-            if (a->atom[i]->kind == EXPR_VAR && a->atom[i]->var == d->axis[j])
-                break;
+            if (a->atom[i]->kind == EXPR_VAR && a->atom[i]->var == d->axis[j]) break;
         if (j == d->rank) {
-            if (!is_uniform(a->atom[i]))
-                return false;
+            if (!is_uniform(a->atom[i])) return false;
             rest.atom[rest.count] = a->atom[i];
             rest.coefficient[rest.count++] = a->coefficient[i];
             continue;
@@ -175,14 +148,12 @@ static bool extremes(struct lowering *l, const struct domain *d, const struct af
 }
 
 static void scan_index(struct lowering *l, struct scan *s, const struct buffer *b, int axis,
-                       struct expr *index)
-{
+                       struct expr *index) {
     struct expr *least, *most;
     struct affine a;
 
     index = bind_source(l, index, l->env);
-    if (proven(l, b, axis, index))
-        return;
+    if (proven(l, b, axis, index)) return;
     if (!affine_of(index, &a) || !extremes(l, s->domain, &a, &least, &most)) {
         s->possible = false;
         return;
@@ -199,29 +170,24 @@ struct visit {
     struct scan *s;
 };
 
-static struct expr *scan_load(struct expr *e, void *data)
-{
+static struct expr *scan_load(struct expr *e, void *data) {
     struct visit *v = data;
     int i;
 
     if (e->kind == EXPR_LOAD && e->buffer->scope == SCOPE_GLOBAL)
-        for (i = 0; i < e->count; i++)
-            scan_index(v->l, v->s, e->buffer, i, e->args[i]);
+        for (i = 0; i < e->count; i++) scan_index(v->l, v->s, e->buffer, i, e->args[i]);
     return NULL;
 }
 
-static void scan_expression(struct expr **e, void *data)
-{
+static void scan_expression(struct expr **e, void *data) {
     struct visit *v = data;
 
-    if (expr_has_load(*e))
-        expr_rewrite(v->l->x, *e, scan_load, v);
+    if (expr_has_load(*e)) expr_rewrite(v->l->x, *e, scan_load, v);
 }
 
-static void scan_statement(struct stmt *t, void *data)
-{
+static void scan_statement(struct stmt *t, void *data) {
     struct visit *v = data;
-    struct buffer *b = t->kind == STMT_STORE ? t->store.buffer
+    struct buffer *b = t->kind == STMT_STORE    ? t->store.buffer
                        : t->kind == STMT_ATOMIC ? t->atomic.buffer
                                                 : NULL;
     int i;
@@ -234,8 +200,7 @@ static void scan_statement(struct stmt *t, void *data)
 }
 
 struct expr *bounds_uniform(struct lowering *l, const struct domain *d, struct block *body,
-                            bool *possible)
-{
+                            bool *possible) {
     struct scan s = {d, NULL, true};
     struct visit v = {l, &s};
 

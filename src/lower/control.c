@@ -4,8 +4,7 @@
 static void lower_list(struct lowering *l, struct site *s, struct block *b);
 
 /* The variable of a LET, f16 and the like in a register of f32. */
-static void lower_let(struct lowering *l, struct site *s, struct stmt *t)
-{
+static void lower_let(struct lowering *l, struct site *s, struct stmt *t) {
     struct var *v = t->let.var;
     enum dtype type = register_type(v->dtype);
     struct expr *value = t->let.value ? value_lower(l, s, t->let.value) : NULL;
@@ -29,40 +28,34 @@ static void lower_let(struct lowering *l, struct site *s, struct stmt *t)
         env->value->var->divisor = v->divisor;
     }
     s->env = env;
-    if (!s->plan)
-        l->env = env;
+    if (!s->plan) l->env = env;
 }
 
-static struct var *target_of(const struct site *s, struct var *v)
-{
+static struct var *target_of(const struct site *s, struct var *v) {
     const struct env *env;
 
     for (env = s->env; env; env = env->outer)
-        if (env->var == v && env->value->kind == EXPR_VAR)
-            return env->value->var;
+        if (env->var == v && env->value->kind == EXPR_VAR) return env->value->var;
     return v;
 }
 
-static void lower_set(struct lowering *l, struct site *s, struct stmt *t)
-{
-    struct expr *value = value_cast(l, value_lower(l, s, t->let.value), t->let.value->dtype,
-                                    t->let.var->dtype);
+static void lower_set(struct lowering *l, struct site *s, struct stmt *t) {
+    struct expr *value =
+        value_cast(l, value_lower(l, s, t->let.value), t->let.value->dtype, t->let.var->dtype);
     struct kstmt *k = add(l, K_SET);
 
     k->set.var = target_of(s, t->let.var);
     k->set.value = value;
 }
 
-static void lower_store(struct lowering *l, struct site *s, struct stmt *t)
-{
+static void lower_store(struct lowering *l, struct site *s, struct stmt *t) {
     struct group g = {.plan = s->plan, .count = 1};
 
     g.env[0] = s->env;
     store_make(l, &g, t);
 }
 
-static bool block_has(struct block *b, enum stmt_kind kind)
-{
+static bool block_has(struct block *b, enum stmt_kind kind) {
     struct stmt *t;
 
     for (t = b->first; t; t = t->next)
@@ -74,8 +67,7 @@ static bool block_has(struct block *b, enum stmt_kind kind)
     return false;
 }
 
-static void lower_for(struct lowering *l, struct site *s, struct stmt *t)
-{
+static void lower_for(struct lowering *l, struct site *s, struct stmt *t) {
     struct expr *lo = value_lower(l, s, t->loop.lo), *hi = value_lower(l, s, t->loop.hi);
     struct kblock *saved = l->out;
     struct kstmt *k = add(l, K_FOR);
@@ -96,8 +88,7 @@ static void lower_for(struct lowering *l, struct site *s, struct stmt *t)
 }
 
 /* The test may read memory, so it stands inside: while true: if not test: break. */
-static void lower_while(struct lowering *l, struct site *s, struct stmt *t)
-{
+static void lower_while(struct lowering *l, struct site *s, struct stmt *t) {
     struct kblock *saved = l->out, *inner;
     struct kstmt *k = add(l, K_WHILE);
     struct expr *test;
@@ -117,17 +108,14 @@ static void lower_while(struct lowering *l, struct site *s, struct stmt *t)
     l->out = saved;
 }
 
-static void lower_if(struct lowering *l, struct site *s, struct stmt *t)
-{
+static void lower_if(struct lowering *l, struct site *s, struct stmt *t) {
     struct kblock *saved = add_if(l, value_lower(l, s, t->branch.test));
     struct assumed before = {0, 0};
     bool pure = !expr_has_load(t->branch.test) && !expr_uses_kind(t->branch.test, VAR_MUTABLE);
 
-    if (pure)
-        before = assume(l, bind_source(l, t->branch.test, s->env));
+    if (pure) before = assume(l, bind_source(l, t->branch.test, s->env));
     lower_list(l, s, &t->branch.then);
-    if (pure)
-        assume_end(l, before);
+    if (pure) assume_end(l, before);
     if (t->branch.otherwise.first) {
         add_else(l, saved);
         lower_list(l, s, &t->branch.otherwise);
@@ -135,8 +123,7 @@ static void lower_if(struct lowering *l, struct site *s, struct stmt *t)
     out_leave(l, saved);
 }
 
-static void lower_assert(struct lowering *l, struct site *s, struct stmt *t)
-{
+static void lower_assert(struct lowering *l, struct site *s, struct stmt *t) {
     struct expr *test = value_lower(l, s, t->assertion.test);
     struct kstmt *k = add(l, K_ASSERT);
 
@@ -145,92 +132,52 @@ static void lower_assert(struct lowering *l, struct site *s, struct stmt *t)
 }
 
 /* A statement of a MAP's body for one iteration, or one that every thread runs. */
-void lower_plain(struct lowering *l, struct site *s, struct stmt *t)
-{
+void lower_plain(struct lowering *l, struct site *s, struct stmt *t) {
     int known = l->loaded.count;
 
     l->span = t->span;
     switch (t->kind) {
-    case STMT_FOR:
-        lower_for(l, s, t);
-        break;
-    case STMT_WHILE:
-        lower_while(l, s, t);
-        break;
-    case STMT_IF:
-        lower_if(l, s, t);
-        break;
-    case STMT_BREAK:
-        add(l, K_BREAK);
-        break;
-    case STMT_CONTINUE:
-        add(l, K_CONTINUE);
-        break;
-    case STMT_LET:
-        lower_let(l, s, t);
-        break;
-    case STMT_SET:
-        lower_set(l, s, t);
-        break;
-    case STMT_STORE:
-        lower_store(l, s, t);
-        break;
-    case STMT_ATOMIC:
-        lower_atomic(l, s, t);
-        break;
-    case STMT_PRINT:
-        lower_print(l, s, t);
-        break;
-    case STMT_ASSERT:
-        lower_assert(l, s, t);
-        break;
-    default:
-        fault(l, "a tile operation inside T.Parallel");
+    case STMT_FOR: lower_for(l, s, t); break;
+    case STMT_WHILE: lower_while(l, s, t); break;
+    case STMT_IF: lower_if(l, s, t); break;
+    case STMT_BREAK: add(l, K_BREAK); break;
+    case STMT_CONTINUE: add(l, K_CONTINUE); break;
+    case STMT_LET: lower_let(l, s, t); break;
+    case STMT_SET: lower_set(l, s, t); break;
+    case STMT_STORE: lower_store(l, s, t); break;
+    case STMT_ATOMIC: lower_atomic(l, s, t); break;
+    case STMT_PRINT: lower_print(l, s, t); break;
+    case STMT_ASSERT: lower_assert(l, s, t); break;
+    default: fault(l, "a tile operation inside T.Parallel");
     }
-    if (l->loaded.count > known)
-        l->loaded.count = known;
+    if (l->loaded.count > known) l->loaded.count = known;
 }
 
-static void lower_tile(struct lowering *l, struct stmt *t)
-{
+static void lower_tile(struct lowering *l, struct stmt *t) {
     struct kstmt *k;
 
     l->span = t->span;
     switch (t->kind) {
-    case STMT_MAP:
-        lower_map(l, &t->map.domain, &t->map.body);
-        break;
-    case STMT_COPY:
-        lower_copy(l, t);
-        break;
-    case STMT_GEMM:
-        lower_gemm(l, t);
-        break;
-    case STMT_REDUCE:
-        lower_reduce(l, t);
-        break;
+    case STMT_MAP: lower_map(l, &t->map.domain, &t->map.body); break;
+    case STMT_COPY: lower_copy(l, t); break;
+    case STMT_GEMM: lower_gemm(l, t); break;
+    case STMT_REDUCE: lower_reduce(l, t); break;
     case STMT_BARRIER:
         k = add(l, K_BARRIER);
         k->barrier.id = t->barrier.id;
         k->barrier.threads = t->barrier.threads;
         break;
-    case STMT_COMMIT:
-        add(l, K_COMMIT);
-        break;
-    default:
-        k = add(l, K_WAIT);
-        k->wait.groups = t->wait.groups;
+    case STMT_COMMIT: add(l, K_COMMIT); break;
+    default: k = add(l, K_WAIT); k->wait.groups = t->wait.groups;
     }
 }
 
-static void lower_list(struct lowering *l, struct site *s, struct block *b)
-{
+static void lower_list(struct lowering *l, struct site *s, struct block *b) {
     struct env *env = s->env, *outer = l->env;
     struct stmt *t;
 
     for (t = b->first; t && !diag_full(l->m->diag); t = t->next) {
-        if (!s->plan)
-            comment(l, t->span, t->why);
+        if (!s->plan) comment(l, t->span, t->why);
         if (t->kind < STMT_MAP)
             lower_plain(l, s, t);
         else if (!s->plan)
@@ -242,8 +189,7 @@ static void lower_list(struct lowering *l, struct site *s, struct block *b)
     l->env = outer;
 }
 
-void lower_block(struct lowering *l, struct block *b)
-{
+void lower_block(struct lowering *l, struct block *b) {
     struct site s = {.env = l->env};
 
     lower_list(l, &s, b);

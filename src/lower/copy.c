@@ -1,12 +1,11 @@
-/* copy.c: COPY: chooses the instruction; what no special one fits is the MAP that means the same. */
+/* copy.c: COPY: chooses the instruction; what no special one fits is the MAP that means the same.
+ */
 #include "internal.h"
 
-static bool region_inside(struct lowering *l, const struct region *r)
-{
+static bool region_inside(struct lowering *l, const struct region *r) {
     int i;
 
-    if (r->buffer->scope == SCOPE_GLOBAL)
-        return true;
+    if (r->buffer->scope == SCOPE_GLOBAL) return true;
     for (i = 0; i < r->buffer->rank; i++)
         if (!expr_proves_le(l->x, ix(l, 0), r->base[i]) ||
             !expr_proves_le(l->x, plus(l, r->base[i], ix(l, r->extent[i])),
@@ -16,30 +15,26 @@ static bool region_inside(struct lowering *l, const struct region *r)
 }
 
 static void region_index(struct lowering *l, const struct region *r, const struct domain *d,
-                         const int32_t *axis, struct expr **index)
-{
+                         const int32_t *axis, struct expr **index) {
     int i, k;
 
     for (i = 0; i < r->buffer->rank; i++) {
         index[i] = r->base[i];
         for (k = 0; k < d->rank; k++)
-            if (axis[k] == i)
-                index[i] = plus(l, index[i], expr_var(l->x, d->axis[k]));
+            if (axis[k] == i) index[i] = plus(l, index[i], expr_var(l->x, d->axis[k]));
     }
 }
 
-struct stmt *copy_store(struct lowering *l, struct stmt *copy)
-{
+struct stmt *copy_store(struct lowering *l, struct stmt *copy) {
     struct stmt *s = stmt_new(l->m, STMT_STORE, copy->span);
     struct domain *d = &copy->copy.domain;
     struct expr *index[TILE_RANK];
     int i;
 
     for (i = 0; i < d->rank; i++) {
-        if (d->axis[i])
-            continue;
-        d->axis[i] = var_new(l->x, VAR_AXIS, intern_text(l->m->names, "x"), DTYPE_INDEX,
-                             copy->span);
+        if (d->axis[i]) continue;
+        d->axis[i] =
+            var_new(l->x, VAR_AXIS, intern_text(l->m->names, "x"), DTYPE_INDEX, copy->span);
         d->axis[i]->lo = 0;
         d->axis[i]->hi = d->extent[i] - 1;
         d->axis[i]->divisor = 1;
@@ -53,8 +48,7 @@ struct stmt *copy_store(struct lowering *l, struct stmt *copy)
     return s;
 }
 
-static void copy_plain(struct lowering *l, struct stmt *t)
-{
+static void copy_plain(struct lowering *l, struct stmt *t) {
     struct block body = {NULL, NULL};
     struct stmt *map;
 
@@ -67,20 +61,16 @@ static void copy_plain(struct lowering *l, struct stmt *t)
     lower_map(l, &t->copy.domain, &body);
 }
 
-void lower_copy(struct lowering *l, struct stmt *t)
-{
+void lower_copy(struct lowering *l, struct stmt *t) {
     struct kblock *saved = NULL;
     struct assumed before = assume(l, t->copy.guard);
     bool special = region_inside(l, &t->copy.src) && region_inside(l, &t->copy.dst);
     struct site s = {.env = l->env};
 
     if (!(t->copy.async && special && copy_async(l, t))) {
-        if (t->copy.guard)
-            saved = add_if(l, value_lower(l, &s, t->copy.guard));
-        if (!(special && (copy_matrix(l, t) || copy_quads(l, t))))
-            copy_plain(l, t);
-        if (t->copy.guard)
-            out_leave(l, saved);
+        if (t->copy.guard) saved = add_if(l, value_lower(l, &s, t->copy.guard));
+        if (!(special && (copy_matrix(l, t) || copy_quads(l, t)))) copy_plain(l, t);
+        if (t->copy.guard) out_leave(l, saved);
     }
     assume_end(l, before);
 }

@@ -8,36 +8,30 @@
 
 enum { UNBOUNDED = INT32_MAX };
 
-static struct expr *digit_of(struct lowering *l, struct expr *v, int64_t by, int64_t modulus)
-{
-    if (by > 1)
-        v = expr_binary(l->x, FN_FLOORDIV, v, ix(l, by));
+static struct expr *digit_of(struct lowering *l, struct expr *v, int64_t by, int64_t modulus) {
+    if (by > 1) v = expr_binary(l->x, FN_FLOORDIV, v, ix(l, by));
     if (modulus > 0 && !(v->lo >= 0 && v->hi < modulus))
         v = expr_binary(l->x, FN_FLOORMOD, v, ix(l, modulus));
     return v;
 }
 
 /* Digit (f / a) % b of a field; b 0: all that is left. */
-static struct expr *field_part(struct lowering *l, const struct field *f, int64_t a, int64_t b)
-{
+static struct expr *field_part(struct lowering *l, const struct field *f, int64_t a, int64_t b) {
     struct expr *whole;
 
     if (f->kind == FIELD_LANE || f->kind == FIELD_WARP) {
         whole = f->kind == FIELD_LANE ? l->lane : l->warp;
         return digit_of(l, whole, f->stride * a, b ? b : (f->radix + a - 1) / a);
     }
-    if (f->kind == FIELD_UNIFORM)
-        return digit_of(l, f->value, a, b);
+    if (f->kind == FIELD_UNIFORM) return digit_of(l, f->value, a, b);
     return digit_of(l, f->value, a, b && a * b < f->radix ? b : 0);
 }
 
-struct expr *field_value(struct lowering *l, const struct field *f)
-{
+struct expr *field_value(struct lowering *l, const struct field *f) {
     return field_part(l, f, 1, f->kind == FIELD_UNIFORM ? 0 : f->radix);
 }
 
-struct coordinate coordinate_of(struct lowering *l, struct expr *value)
-{
+struct coordinate coordinate_of(struct lowering *l, struct expr *value) {
     struct coordinate c = {.count = 0, .value = value};
     int64_t constant;
 
@@ -48,29 +42,24 @@ struct coordinate coordinate_of(struct lowering *l, struct expr *value)
                                               .weight = 1,
                                               .value = ix(l, constant)});
     } else {
-        coordinate_add(&c, (struct field){.kind = FIELD_UNIFORM,
-                                          .radix = UNBOUNDED,
-                                          .weight = 1,
-                                          .value = value});
+        coordinate_add(
+            &c,
+            (struct field){.kind = FIELD_UNIFORM, .radix = UNBOUNDED, .weight = 1, .value = value});
     }
     return c;
 }
 
 /* Keeps fields in order of weight. */
-void coordinate_add(struct coordinate *c, struct field f)
-{
+void coordinate_add(struct coordinate *c, struct field f) {
     int i = c->count;
 
-    if (c->count == FIELDS)
-        return;
-    for (; i > 0 && c->field[i - 1].weight > f.weight; i--)
-        c->field[i] = c->field[i - 1];
+    if (c->count == FIELDS) return;
+    for (; i > 0 && c->field[i - 1].weight > f.weight; i--) c->field[i] = c->field[i - 1];
     c->field[i] = f;
     c->count++;
 }
 
-void coordinate_finish(struct lowering *l, struct coordinate *c)
-{
+void coordinate_finish(struct lowering *l, struct coordinate *c) {
     struct expr *sum = NULL;
     int i;
 
@@ -79,22 +68,19 @@ void coordinate_finish(struct lowering *l, struct coordinate *c)
     c->value = sum ? sum : ix(l, 0);
 }
 
-static int64_t field_end(const struct field *f)
-{
+static int64_t field_end(const struct field *f) {
     return f->kind == FIELD_UNIFORM ? INT64_MAX : f->weight * f->radix;
 }
 
 /* Puts the constant into the gaps between the fields. */
-static bool add_constant(struct lowering *l, struct coordinate *c, int64_t constant)
-{
+static bool add_constant(struct lowering *l, struct coordinate *c, int64_t constant) {
     struct coordinate out = *c;
     int64_t at = 1, gap, part;
     int i;
 
     for (i = 0; i < c->count && constant > 0; i++) {
         gap = c->field[i].weight / at;
-        if (c->field[i].weight % at != 0 || constant % at != 0)
-            return false;
+        if (c->field[i].weight % at != 0 || constant % at != 0) return false;
         part = constant / at % gap;
         if (part > 0)
             coordinate_add(&out, (struct field){.kind = FIELD_CONSTANT,
@@ -103,8 +89,7 @@ static bool add_constant(struct lowering *l, struct coordinate *c, int64_t const
                                                 .value = ix(l, part)});
         constant -= part * at;
         at = field_end(&c->field[i]);
-        if (constant > 0 && (at == INT64_MAX || constant % at != 0))
-            return false;
+        if (constant > 0 && (at == INT64_MAX || constant % at != 0)) return false;
     }
     if (constant > 0)
         coordinate_add(&out, (struct field){.kind = FIELD_CONSTANT,
@@ -115,20 +100,16 @@ static bool add_constant(struct lowering *l, struct coordinate *c, int64_t const
     return out.count < FIELDS;
 }
 
-bool coordinate_shift(struct lowering *l, struct coordinate *c, int64_t factor, int64_t constant)
-{
+bool coordinate_shift(struct lowering *l, struct coordinate *c, int64_t factor, int64_t constant) {
     int i;
 
-    if (factor <= 0 || constant < 0 || factor > UNBOUNDED || constant >= UNBOUNDED)
-        return false;
-    for (i = 0; i < c->count; i++)
-        c->field[i].weight *= factor;
+    if (factor <= 0 || constant < 0 || factor > UNBOUNDED || constant >= UNBOUNDED) return false;
+    for (i = 0; i < c->count; i++) c->field[i].weight *= factor;
     return add_constant(l, c, constant);
 }
 
 /* Adds an expression that is a multiple of all that the fields cover. */
-bool coordinate_base(struct lowering *l, struct coordinate *c, struct expr *base)
-{
+bool coordinate_base(struct lowering *l, struct coordinate *c, struct expr *base) {
     int64_t end = c->count ? field_end(&c->field[c->count - 1]) : 1;
     int64_t constant;
 
@@ -145,15 +126,12 @@ bool coordinate_base(struct lowering *l, struct coordinate *c, struct expr *base
 
 /* The part of a field between the weights lo and hi, in units of lo. */
 static bool cut(struct lowering *l, const struct field *f, int64_t lo, int64_t hi,
-                struct piece *out)
-{
+                struct piece *out) {
     int64_t end = field_end(f), from = lo > f->weight ? lo : f->weight, to = hi < end ? hi : end;
 
     out->radix = 0;
-    if (from >= to)
-        return true;
-    if (from % f->weight != 0 || from % lo != 0)
-        return false;
+    if (from >= to) return true;
+    if (from % f->weight != 0 || from % lo != 0) return false;
     out->kind = f->kind;
     out->scale = from / lo;
     if (to == INT64_MAX) {
@@ -162,30 +140,25 @@ static bool cut(struct lowering *l, const struct field *f, int64_t lo, int64_t h
         return true;
     }
     out->radix = (to + from - 1) / from;
-    if (to % from != 0 && to != end)
-        return false;
+    if (to % from != 0 && to != end) return false;
     out->value = field_part(l, f, from / f->weight, out->radix);
     return true;
 }
 
 static bool digit_pieces(struct lowering *l, const struct coordinate *c, int64_t lo, int64_t hi,
-                         struct pieces *out)
-{
+                         struct pieces *out) {
     struct piece p;
     int i;
 
     for (i = 0; i < c->count; i++) {
-        if (!cut(l, &c->field[i], lo, hi, &p) || out->count == PIECES)
-            return false;
-        if (p.radix > 0)
-            out->at[out->count++] = p;
+        if (!cut(l, &c->field[i], lo, hi, &p) || out->count == PIECES) return false;
+        if (p.radix > 0) out->at[out->count++] = p;
     }
     return true;
 }
 
 bool layout_pieces(struct lowering *l, const struct layout *layout, enum space space,
-                   const struct coordinate *c, struct pieces *out)
-{
+                   const struct coordinate *c, struct pieces *out) {
     const struct layout_axis *axis;
     int64_t weight, end;
     int i, j, from;
@@ -195,14 +168,12 @@ bool layout_pieces(struct lowering *l, const struct layout *layout, enum space s
         axis = &layout->axis[i];
         for (j = 0, weight = 1; j < axis->count; j++, weight = end) {
             end = weight * axis->digit[j].radix;
-            if (axis->digit[j].space != space)
-                continue;
+            if (axis->digit[j].space != space) continue;
             from = out->count;
             if (!digit_pieces(l, &c[i], weight,
                               j + 1 == axis->count && space == SPACE_OFF ? INT64_MAX : end, out))
                 return false;
-            for (; from < out->count; from++)
-                out->at[from].scale *= axis->digit[j].stride;
+            for (; from < out->count; from++) out->at[from].scale *= axis->digit[j].stride;
         }
     }
     return true;

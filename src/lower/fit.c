@@ -6,13 +6,11 @@
  * are linear over them. Anything else computes the offset and applies the XOR terms to it. */
 #include "internal.h"
 
-int32_t array_parts(const struct array *a)
-{
+int32_t array_parts(const struct array *a) {
     return a->dtype == a->element || a->dtype != DTYPE_U32 ? 1 : 32 / dtype_bits(a->element);
 }
 
-static int log2_of(int64_t v)
-{
+static int log2_of(int64_t v) {
     int n = 0;
 
     while (v > 1 && v % 2 == 0) {
@@ -24,8 +22,7 @@ static int log2_of(int64_t v)
 
 /* offset ^ … for each XOR term, in bytes. */
 static struct expr *apply_xors(struct lowering *l, const struct layout *layout, int shift,
-                               struct expr *offset)
-{
+                               struct expr *offset) {
     const struct layout_xor *t;
     struct expr *bits;
     int i;
@@ -40,8 +37,7 @@ static struct expr *apply_xors(struct lowering *l, const struct layout *layout, 
     return offset;
 }
 
-static uint64_t xor_bits(const struct layout *layout, int shift, uint64_t bits)
-{
+static uint64_t xor_bits(const struct layout *layout, int shift, uint64_t bits) {
     uint64_t mask;
     int i;
 
@@ -53,9 +49,21 @@ static uint64_t xor_bits(const struct layout *layout, int shift, uint64_t bits)
     return bits;
 }
 
+/* Does some XOR term read these bits? */
+static bool xor_reads(const struct layout *layout, int shift, uint64_t bits) {
+    uint64_t mask;
+    int i;
+
+    for (i = 0; i < layout->xors; i++) {
+        mask = (((uint64_t)1 << layout->xor_term[i].length) - 1)
+               << (layout->xor_term[i].source + shift);
+        if (bits & mask) return true;
+    }
+    return false;
+}
+
 /* All bits that XOR terms read or write lie below 1 << top. */
-static int xor_top(const struct layout *layout, int shift)
-{
+static int xor_top(const struct layout *layout, int shift) {
     int top = 0, i, end;
 
     for (i = 0; i < layout->xors; i++) {
@@ -65,37 +73,30 @@ static int xor_top(const struct layout *layout, int shift)
     return top;
 }
 
-static uint64_t piece_bits(const struct piece *p)
-{
+static uint64_t piece_bits(const struct piece *p) {
     int low = log2_of(p->scale), width = 0;
 
-    while (((int64_t)1 << width) < p->radix)
-        width++;
+    while (((int64_t)1 << width) < p->radix) width++;
     return (((uint64_t)1 << width) - 1) << low;
 }
 
 /* Do all pieces that XOR terms can see have bits of their own? */
-static bool pieces_linear(const struct pieces *p, int top)
-{
+static bool pieces_linear(const struct pieces *p, int top) {
     uint64_t used = 0, bits;
     int i;
 
     for (i = 0; i < p->count; i++) {
-        if (p->at[i].scale % ((int64_t)1 << top) == 0)
-            continue;
-        if (p->at[i].kind == FIELD_UNIFORM || log2_of(p->at[i].scale) < 0)
-            return false;
+        if (p->at[i].scale % ((int64_t)1 << top) == 0) continue;
+        if (p->at[i].kind == FIELD_UNIFORM || log2_of(p->at[i].scale) < 0) return false;
         bits = piece_bits(&p->at[i]);
-        if (used & bits)
-            return false;
+        if (used & bits) return false;
         used |= bits;
     }
     return true;
 }
 
 /* Splits loop pieces at bit `top`, so that the upper part needs no XOR. */
-static bool split_pieces(struct lowering *l, struct pieces *p, int top)
-{
+static bool split_pieces(struct lowering *l, struct pieces *p, int top) {
     struct piece *low, high;
     int64_t below;
     int i, count = p->count;
@@ -105,8 +106,7 @@ static bool split_pieces(struct lowering *l, struct pieces *p, int top)
         below = ((int64_t)1 << top) / low->scale;
         if (low->kind != FIELD_LOOP || below <= 1 || low->radix <= below || low->radix % below)
             continue;
-        if (p->count == PIECES)
-            return false;
+        if (p->count == PIECES) return false;
         high = *low;
         high.scale *= below;
         high.radix /= below;
@@ -118,23 +118,19 @@ static bool split_pieces(struct lowering *l, struct pieces *p, int top)
     return true;
 }
 
-static bool of_thread(const struct piece *p)
-{
+static bool of_thread(const struct piece *p) {
     return p->kind == FIELD_LANE || p->kind == FIELD_WARP;
 }
 
-static struct expr *add_piece(struct lowering *l, struct expr *sum, const struct piece *p)
-{
+static struct expr *add_piece(struct lowering *l, struct expr *sum, const struct piece *p) {
     return plus(l, sum, times(l, p->value, p->scale));
 }
 
-static struct expr *all_pieces(struct lowering *l, const struct pieces *p)
-{
+static struct expr *all_pieces(struct lowering *l, const struct pieces *p) {
     struct expr *sum = NULL;
     int i;
 
-    for (i = p->count - 1; i >= 0; i--)
-        sum = add_piece(l, sum, &p->at[i]);
+    for (i = p->count - 1; i >= 0; i--) sum = add_piece(l, sum, &p->at[i]);
     return sum ? sum : ix(l, 0);
 }
 
@@ -144,50 +140,41 @@ struct swizzle {
 };
 
 /* Must the piece be XORed to the thread's part, rather than added? */
-static bool needs_xor(const struct swizzle *z, const struct pieces *p, int which, uint64_t thread)
-{
+static bool needs_xor(const struct swizzle *z, const struct pieces *p, int which, uint64_t thread) {
     uint64_t image = xor_bits(z->layout, z->shift, piece_bits(&p->at[which])), other;
     int i;
 
-    if (image & thread)
-        return true;
+    if (image & thread) return true;
     for (i = 0; i < p->count; i++) {
         if (i == which || of_thread(&p->at[i]) || p->at[i].scale % ((int64_t)1 << z->top) == 0)
             continue;
         other = xor_bits(z->layout, z->shift, piece_bits(&p->at[i]));
-        if (image & other)
-            return true;
+        if (image & other) return true;
     }
-    return image != piece_bits(&p->at[which]);
+    return xor_reads(z->layout, z->shift, piece_bits(&p->at[which]));
 }
 
 static struct expr *through_xors(struct lowering *l, const struct swizzle *z, struct expr *sum,
-                                 uint64_t bits)
-{
-    if (!sum || xor_bits(z->layout, z->shift, bits) == bits)
-        return sum;
+                                 uint64_t bits) {
+    if (!sum || !xor_reads(z->layout, z->shift, bits)) return sum;
     return apply_xors(l, z->layout, z->shift, sum);
 }
 
 static struct expr *linear_offset(struct lowering *l, const struct swizzle *z,
-                                  const struct pieces *p)
-{
+                                  const struct pieces *p) {
     struct expr *thread = NULL, *mask = NULL, *rest = NULL;
     uint64_t low = 0, mask_low = 0, image;
     bool high;
     int i;
 
     for (i = p->count - 1; i >= 0; i--) {
-        if (!of_thread(&p->at[i]))
-            continue;
+        if (!of_thread(&p->at[i])) continue;
         thread = add_piece(l, thread, &p->at[i]);
-        if (p->at[i].scale % ((int64_t)1 << z->top) != 0)
-            low |= piece_bits(&p->at[i]);
+        if (p->at[i].scale % ((int64_t)1 << z->top) != 0) low |= piece_bits(&p->at[i]);
     }
     image = xor_bits(z->layout, z->shift, low);
     for (i = p->count - 1; i >= 0; i--) {
-        if (of_thread(&p->at[i]))
-            continue;
+        if (of_thread(&p->at[i])) continue;
         high = p->at[i].scale % ((int64_t)1 << z->top) == 0;
         if (!high && needs_xor(z, p, i, image)) {
             mask = add_piece(l, mask, &p->at[i]);
@@ -206,21 +193,18 @@ static struct expr *linear_offset(struct lowering *l, const struct swizzle *z,
     return rest ? rest : ix(l, 0);
 }
 
-struct expr *shared_offset(struct lowering *l, const struct buffer *b, const struct coordinate *c)
-{
+struct expr *shared_offset(struct lowering *l, const struct buffer *b, const struct coordinate *c) {
     struct swizzle z = {&b->layout, log2_of(dtype_bytes(b->dtype)), 0};
     struct coordinate opaque[TILE_RANK];
     struct pieces p;
     int i;
 
     if (!layout_pieces(l, &b->layout, SPACE_OFF, c, &p)) {
-        for (i = 0; i < b->rank; i++)
-            opaque[i] = coordinate_of(l, c[i].value);
+        for (i = 0; i < b->rank; i++) opaque[i] = coordinate_of(l, c[i].value);
         if (!layout_pieces(l, &b->layout, SPACE_OFF, opaque, &p))
             fault(l, "a shared buffer with too many layout digits");
     }
-    for (i = 0; i < p.count; i++)
-        p.at[i].scale *= dtype_bytes(b->dtype);
+    for (i = 0; i < p.count; i++) p.at[i].scale *= dtype_bytes(b->dtype);
     z.top = xor_top(&b->layout, z.shift);
     if (!pieces_linear(&p, z.top) || !split_pieces(l, &p, z.top))
         return apply_xors(l, &b->layout, z.shift, all_pieces(l, &p));
@@ -229,8 +213,7 @@ struct expr *shared_offset(struct lowering *l, const struct buffer *b, const str
 
 /* The register number: constants apart, which select the part of a packed word. */
 bool fragment_slot(struct lowering *l, const struct buffer *b, const struct coordinate *c,
-                   struct slot *out)
-{
+                   struct slot *out) {
     struct pieces p;
     int64_t constant = 0, value;
     int32_t parts;
@@ -239,19 +222,17 @@ bool fragment_slot(struct lowering *l, const struct buffer *b, const struct coor
     out->array = l->arrays[b->id];
     out->word = NULL;
     parts = array_parts(out->array);
-    if (!layout_pieces(l, &b->layout, SPACE_REG, c, &p))
-        return false;
+    if (!layout_pieces(l, &b->layout, SPACE_REG, c, &p)) return false;
     for (i = 0; i < p.count; i++) {
         if (expr_is_int(p.at[i].value, &value)) {
             constant += value * p.at[i].scale;
             continue;
         }
-        if (p.at[i].scale % parts != 0)
-            return false;
+        if (p.at[i].scale % parts != 0) return false;
         out->word = plus(l, out->word, times(l, p.at[i].value, p.at[i].scale / parts));
     }
     out->part = (int32_t)(constant % parts);
-    out->word = constant / parts || !out->word ? plus(l, out->word, ix(l, constant / parts))
-                                               : out->word;
+    out->word =
+        constant / parts || !out->word ? plus(l, out->word, ix(l, constant / parts)) : out->word;
     return true;
 }

@@ -42,12 +42,13 @@ struct lowering {
     VEC(struct fact) facts;
     VEC(struct clip) clips;
     VEC(struct loaded) loaded;
-    int32_t commented_line;   /* of the last comment */
-    int32_t loops;            /* depth of unrolled loops, for names of their variables */
-    int32_t main_loop;        /* loops with a gemm around this statement */
+    int32_t commented_line; /* of the last comment */
+    int32_t loops;          /* depth of unrolled loops, for names of their variables */
+    int32_t main_loop;      /* loops with a gemm around this statement */
 };
 
-/* -- emit.c: statements ------------------------------------------------------------------------------ */
+/* -- emit.c: statements
+ * ------------------------------------------------------------------------------ */
 struct kstmt *add(struct lowering *l, enum kstmt_kind kind);
 struct var *add_var(struct lowering *l, const char *name, enum dtype t, struct expr *value);
 struct array *add_array(struct lowering *l, const char *name, enum dtype t, enum dtype element,
@@ -71,9 +72,10 @@ struct expr *bind(struct lowering *l, struct expr *e, const struct env *env);
 /* Replaces only what is still tile level. */
 struct expr *bind_source(struct lowering *l, struct expr *e, const struct env *env);
 
-/* -- field.c: coordinates as digits --------------------------------------------------------------------
- * A coordinate is a sum of fields, each value * weight with 0 <= value < radix, no field reaching
- * into another: then the digits of any layout are read off exactly. */
+/* -- field.c: coordinates as digits
+ * -------------------------------------------------------------------- A coordinate is a sum of
+ * fields, each value * weight with 0 <= value < radix, no field reaching into another: then the
+ * digits of any layout are read off exactly. */
 enum field_kind { FIELD_LANE, FIELD_WARP, FIELD_LOOP, FIELD_CONSTANT, FIELD_UNIFORM };
 enum { FIELDS = 24, PIECES = 48 };
 
@@ -114,7 +116,8 @@ bool coordinate_base(struct lowering *l, struct coordinate *c, struct expr *base
 bool layout_pieces(struct lowering *l, const struct layout *layout, enum space space,
                    const struct coordinate *c, struct pieces *out);
 
-/* -- fit.c: offsets and registers -------------------------------------------------------------------------- */
+/* -- fit.c: offsets and registers
+ * -------------------------------------------------------------------------- */
 /* Byte offset in a shared buffer of the element at these coordinates. */
 struct expr *shared_offset(struct lowering *l, const struct buffer *b, const struct coordinate *c);
 
@@ -128,7 +131,8 @@ int32_t array_parts(const struct array *a);
 bool fragment_slot(struct lowering *l, const struct buffer *b, const struct coordinate *c,
                    struct slot *out);
 
-/* -- plan.c: how a thread walks its share of a domain ----------------------------------------------------------- */
+/* -- plan.c: how a thread walks its share of a domain
+ * ----------------------------------------------------------- */
 enum { LOOPS = 16 };
 struct plan_loop {
     struct var *var;
@@ -140,9 +144,9 @@ struct plan_loop {
 
 struct plan {
     const struct domain *domain;
-    int32_t axis;    /* of the vector; -1: none */
-    int32_t vector;  /* consecutive elements along it that the body handles together */
-    int32_t loops;   /* outermost first */
+    int32_t axis;   /* of the vector; -1: none */
+    int32_t vector; /* consecutive elements along it that the body handles together */
+    int32_t loops;  /* outermost first */
     struct plan_loop loop[LOOPS];
     struct expr *owner;  /* who does the side effects; NULL: everyone */
     struct expr *inside; /* iteration of element 0 is no padding; NULL: always */
@@ -154,7 +158,8 @@ struct coordinate plan_axis(struct lowering *l, const struct plan *p, int axis, 
 /* The environment of element e: axis variables bound to their coordinates. */
 struct env *plan_env(struct lowering *l, const struct plan *p, int32_t e);
 /* The index of an access at element e as fields; opaque where it has no such form. */
-struct coordinate plan_index(struct lowering *l, const struct plan *p, struct expr *index, int32_t e);
+struct coordinate plan_index(struct lowering *l, const struct plan *p, struct expr *index,
+                             int32_t e);
 
 /* Runs body inside the nest from loop `first` on. */
 struct nest {
@@ -165,25 +170,27 @@ struct nest {
 };
 void nest_run(struct lowering *l, const struct nest *n);
 
-/* -- value.c: expressions ------------------------------------------------------------------------------------------ */
-struct site { /* where an expression is computed */
-    struct plan *plan;  /* NULL outside MAP */
-    int32_t element;    /* of the vector body */
-    struct env *env;    /* the element's variables */
+/* -- value.c: expressions
+ * ------------------------------------------------------------------------------------------ */
+struct site {          /* where an expression is computed */
+    struct plan *plan; /* NULL outside MAP */
+    int32_t element;   /* of the vector body */
+    struct env *env;   /* the element's variables */
 };
 enum dtype register_type(enum dtype t); /* of a scalar variable that holds a t */
 struct expr *value_lower(struct lowering *l, const struct site *s, struct expr *e);
 struct expr *value_round(struct lowering *l, struct expr *v, enum dtype t);
 struct expr *value_cast(struct lowering *l, struct expr *v, enum dtype from, enum dtype to);
 struct expr *value_of_bits(struct lowering *l, struct expr *bits, enum dtype t);
-struct expr *value_bits(struct lowering *l, struct expr *v, enum dtype t); /* storage bits */
+struct expr *value_bits(struct lowering *l, struct expr *v, enum dtype t);        /* storage bits */
 struct expr *value_pack(struct lowering *l, struct expr *const *v, enum dtype t); /* a word */
 struct expr *value_part(struct lowering *l, struct array *a, struct expr *word, int32_t part);
 struct expr *value_safe(struct lowering *l, const struct buffer *b); /* in register_type */
 
-/* -- memory.c: where accesses lie, and wide reads and writes -------------------------------------------- */
+/* -- memory.c: where accesses lie, and wide reads and writes
+ * -------------------------------------------- */
 enum { VECTOR = 16 };
-struct place_at { /* where an access lies */
+struct place_at {        /* where an access lies */
     struct expr *offset; /* GLOBAL, LOCAL: elements; SHARED: bytes */
     int32_t unit;        /* of the offset, in bytes */
     struct expr *index[TILE_RANK];
@@ -191,9 +198,9 @@ struct place_at { /* where an access lies */
 };
 struct vector { /* an access by `count` elements of the vector body */
     struct buffer *buffer;
-    int32_t count, width;   /* elements; elements an instruction */
-    bool broadcast;         /* one element serves all */
-    bool packed;            /* the registers are packed words */
+    int32_t count, width; /* elements; elements an instruction */
+    bool broadcast;       /* one element serves all */
+    bool packed;          /* the registers are packed words */
     int32_t registers;
     struct place_at at[VECTOR];
 };
@@ -226,11 +233,14 @@ void note_alignment(struct lowering *l, const struct buffer *b, int32_t bytes);
 struct expr *global_offset(struct lowering *l, const struct buffer *b, struct expr *const *index);
 struct address address_at(struct lowering *l, struct buffer *b, struct expr *offset, int32_t bytes);
 
-/* -- store.c: assignments -------------------------------------------------------------------------------- */
+/* -- store.c: assignments
+ * -------------------------------------------------------------------------------- */
 void store_make(struct lowering *l, struct group *g, struct stmt *store);
 bool word_run(struct lowering *l, struct expr *const *words, int32_t count, struct operand *out);
 
-/* -- bounds.c -------------------------------------------------------------------------------------------------------------- */
+/* -- bounds.c
+ * --------------------------------------------------------------------------------------------------------------
+ */
 /* The condition under which a lowered index lies in axis k; NULL if proven. `original` is the
  * index before replacement, by which facts are known. */
 struct expr *bounds_test(struct lowering *l, const struct buffer *b, int axis,
@@ -246,7 +256,9 @@ void assume_end(struct lowering *l, struct assumed before);
 struct expr *bounds_uniform(struct lowering *l, const struct domain *d, struct block *body,
                             bool *possible);
 
-/* -- statements --------------------------------------------------------------------------------------------------------------- */
+/* -- statements
+ * ---------------------------------------------------------------------------------------------------------------
+ */
 void lower_block(struct lowering *l, struct block *b);                /* control.c */
 void lower_plain(struct lowering *l, struct site *s, struct stmt *t); /* control.c */
 void lower_map(struct lowering *l, const struct domain *d, struct block *body);

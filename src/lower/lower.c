@@ -1,14 +1,13 @@
 /* lower.c: a kernel from tile operations to one thread's code: registers first, then statements. */
 #include "internal.h"
 
-static struct array *registers_of(struct lowering *l, const struct buffer *b)
-{
+static struct array *registers_of(struct lowering *l, const struct buffer *b) {
     enum dtype t = register_type(b->dtype);
-    int64_t count = b->scope == SCOPE_LOCAL ? buffer_elements(b) : layout_span(&b->layout, SPACE_REG);
+    int64_t count =
+        b->scope == SCOPE_LOCAL ? buffer_elements(b) : layout_span(&b->layout, SPACE_REG);
     int bits = dtype_bits(b->dtype);
 
-    if (b->scope == SCOPE_LOCAL)
-        return add_array(l, b->name->text, t, t, (int32_t)count);
+    if (b->scope == SCOPE_LOCAL) return add_array(l, b->name->text, t, t, (int32_t)count);
     if (bits < 32)
         return add_array(l, b->name->text, DTYPE_U32, b->dtype,
                          (int32_t)((count * bits + 31) / 32));
@@ -17,61 +16,45 @@ static struct array *registers_of(struct lowering *l, const struct buffer *b)
     return add_array(l, b->name->text, b->dtype, b->dtype, (int32_t)count);
 }
 
-/* -- private arrays: registers if every index is known once loops are unrolled ----------------------- */
+/* -- private arrays: registers if every index is known once loops are unrolled
+ * ----------------------- */
 struct indexed {
     bool *dynamic; /* by buffer id */
 };
 
-static bool known_when_unrolled(const struct expr *e)
-{
+static bool known_when_unrolled(const struct expr *e) {
     int i;
 
-    if (e->kind == EXPR_VAR)
-        return e->var->kind == VAR_LOOP && e->var->unrolled;
-    if (e->kind != EXPR_INT && e->kind != EXPR_OP && e->kind != EXPR_CAST)
-        return false;
+    if (e->kind == EXPR_VAR) return e->var->kind == VAR_LOOP && e->var->unrolled;
+    if (e->kind != EXPR_INT && e->kind != EXPR_OP && e->kind != EXPR_CAST) return false;
     for (i = 0; i < e->count; i++)
-        if (!known_when_unrolled(e->args[i]))
-            return false;
+        if (!known_when_unrolled(e->args[i])) return false;
     return true;
 }
 
-static void note_index(struct indexed *x, const struct buffer *b, struct expr *const *index)
-{
+static void note_index(struct indexed *x, const struct buffer *b, struct expr *const *index) {
     int i;
 
-    if (b->scope != SCOPE_LOCAL)
-        return;
+    if (b->scope != SCOPE_LOCAL) return;
     for (i = 0; i < b->rank; i++)
-        if (!known_when_unrolled(index[i]))
-            x->dynamic[b->id] = true;
+        if (!known_when_unrolled(index[i])) x->dynamic[b->id] = true;
 }
 
-static void index_expression(struct indexed *x, const struct expr *e)
-{
+static void index_expression(struct indexed *x, const struct expr *e) {
     int i;
 
-    if (!expr_has_load(e))
-        return;
-    if (e->kind == EXPR_LOAD)
-        note_index(x, e->buffer, e->args);
-    for (i = 0; i < e->count; i++)
-        index_expression(x, e->args[i]);
+    if (!expr_has_load(e)) return;
+    if (e->kind == EXPR_LOAD) note_index(x, e->buffer, e->args);
+    for (i = 0; i < e->count; i++) index_expression(x, e->args[i]);
 }
 
-static void index_held(struct expr **e, void *data)
-{
-    index_expression(data, *e);
-}
+static void index_held(struct expr **e, void *data) { index_expression(data, *e); }
 
-static void index_statement(struct stmt *t, void *data)
-{
+static void index_statement(struct stmt *t, void *data) {
     struct indexed *x = data;
 
-    if (t->kind == STMT_STORE)
-        note_index(x, t->store.buffer, t->store.index);
-    if (t->kind == STMT_ATOMIC)
-        note_index(x, t->atomic.buffer, t->atomic.index);
+    if (t->kind == STMT_STORE) note_index(x, t->store.buffer, t->store.index);
+    if (t->kind == STMT_ATOMIC) note_index(x, t->atomic.buffer, t->atomic.index);
     if (t->kind == STMT_COPY && t->copy.src.buffer->scope == SCOPE_LOCAL)
         x->dynamic[t->copy.src.buffer->id] = true;
     if (t->kind == STMT_COPY && t->copy.dst.buffer->scope == SCOPE_LOCAL)
@@ -79,22 +62,21 @@ static void index_statement(struct stmt *t, void *data)
     stmt_expressions(t, index_held, x);
 }
 
-static void mark_unrolled(struct stmt *t, void *data)
-{
+static void mark_unrolled(struct stmt *t, void *data) {
     (void)data;
     if (t->kind == STMT_FOR &&
         (t->loop.kind == LOOP_VECTOR || (t->loop.kind == LOOP_UNROLL && t->loop.factor == 0)))
         t->loop.var->unrolled = t->loop.lo->kind == EXPR_INT && t->loop.hi->kind == EXPR_INT;
 }
 
-/* -- mutable variables that no LET declares ----------------------------------------------------------- */
+/* -- mutable variables that no LET declares
+ * ----------------------------------------------------------- */
 struct declared {
     struct lowering *l;
     VEC(struct var *) lets, sets;
 };
 
-static void note_variable(struct stmt *t, void *data)
-{
+static void note_variable(struct stmt *t, void *data) {
     struct declared *d = data;
 
     if (t->kind == STMT_LET)
@@ -103,8 +85,7 @@ static void note_variable(struct stmt *t, void *data)
         vec_push(d->l->m->arena, &d->sets, t->let.var);
 }
 
-static void declare_variable(struct lowering *l, struct var *v)
-{
+static void declare_variable(struct lowering *l, struct var *v) {
     struct env *env;
     struct kstmt *k;
 
@@ -121,8 +102,7 @@ static void declare_variable(struct lowering *l, struct var *v)
     l->env = env;
 }
 
-static void declare_variables(struct lowering *l)
-{
+static void declare_variables(struct lowering *l) {
     struct declared d = {.l = l};
     int i, j;
 
@@ -130,17 +110,16 @@ static void declare_variables(struct lowering *l)
     for (i = 0; i < d.sets.count; i++) {
         for (j = 0; j < d.lets.count && d.lets.at[j] != d.sets.at[i]; j++)
             ;
-        if (j < d.lets.count)
-            continue;
+        if (j < d.lets.count) continue;
         declare_variable(l, d.sets.at[i]);
         vec_push(l->m->arena, &d.lets, d.sets.at[i]);
     }
 }
 
-/* -- the thread's place ---------------------------------------------------------------------------------- */
+/* -- the thread's place
+ * ---------------------------------------------------------------------------------- */
 static struct var *place_variable(struct lowering *l, enum var_kind kind, const char *name,
-                                  int64_t count)
-{
+                                  int64_t count) {
     struct var *v = var_new(l->x, kind, intern_text(l->m->names, name), DTYPE_INDEX, l->k->span);
 
     v->lo = 0;
@@ -149,8 +128,7 @@ static struct var *place_variable(struct lowering *l, enum var_kind kind, const 
     return v;
 }
 
-static void place_variables(struct lowering *l)
-{
+static void place_variables(struct lowering *l) {
     int warps = l->k->threads / 32;
 
     l->code->lane = place_variable(l, VAR_LANE, "lane", 32);
@@ -163,8 +141,7 @@ static void place_variables(struct lowering *l)
     l->code->thread = l->k->thread;
 }
 
-static void declare_arrays(struct lowering *l)
-{
+static void declare_arrays(struct lowering *l) {
     struct indexed x = {arena_array(l->m->arena, bool, l->k->function->buffer_count + 1)};
     struct buffer *b;
     int i;
@@ -172,8 +149,7 @@ static void declare_arrays(struct lowering *l)
     block_walk(&l->k->body, index_statement, &x);
     for (i = 0; i < l->k->buffers.count; i++) {
         b = l->k->buffers.at[i];
-        if (b->alias)
-            continue;
+        if (b->alias) continue;
         if (b->scope == SCOPE_FRAGMENT || (b->scope == SCOPE_LOCAL && !x.dynamic[b->id]))
             l->arrays[b->id] = registers_of(l, b);
     }
@@ -182,8 +158,7 @@ static void declare_arrays(struct lowering *l)
             l->arrays[l->k->buffers.at[i]->id] = l->arrays[l->k->buffers.at[i]->alias->id];
 }
 
-static void lower_kernel(struct module *m, struct kernel *k)
-{
+static void lower_kernel(struct module *m, struct kernel *k) {
     struct lowering l = {.m = m, .x = m->exprs, .k = k, .span = k->span};
     int i;
 
@@ -197,13 +172,11 @@ static void lower_kernel(struct module *m, struct kernel *k)
     declare_arrays(&l);
     declare_variables(&l);
     lower_block(&l, &k->body);
-    for (i = 0; i < k->code->arrays.count; i++)
-        k->code->registers += k->code->arrays.at[i]->count;
+    for (i = 0; i < k->code->arrays.count; i++) k->code->registers += k->code->arrays.at[i]->count;
     k->code->registers += 40;
 }
 
-void lower(struct module *m)
-{
+void lower(struct module *m) {
     int i, j;
 
     for (i = 0; i < m->functions.count; i++)

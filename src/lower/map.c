@@ -15,8 +15,7 @@ struct survey {
     int32_t parts; /* elements a word of the most packed fragment */
 };
 
-static void survey_buffer(struct survey *v, const struct buffer *b)
-{
+static void survey_buffer(struct survey *v, const struct buffer *b) {
     int32_t bytes = dtype_bytes(b->dtype);
 
     if (in_memory(v->l, b))
@@ -25,23 +24,18 @@ static void survey_buffer(struct survey *v, const struct buffer *b)
         v->parts = array_parts(v->l->arrays[b->id]);
 }
 
-static struct expr *survey_load(struct expr *e, void *data)
-{
-    if (e->kind == EXPR_LOAD)
-        survey_buffer(data, e->buffer);
+static struct expr *survey_load(struct expr *e, void *data) {
+    if (e->kind == EXPR_LOAD) survey_buffer(data, e->buffer);
     return NULL;
 }
 
-static void survey_expression(struct expr **e, void *data)
-{
+static void survey_expression(struct expr **e, void *data) {
     struct survey *v = data;
 
-    if (expr_has_load(*e))
-        expr_rewrite(v->l->x, *e, survey_load, v);
+    if (expr_has_load(*e)) expr_rewrite(v->l->x, *e, survey_load, v);
 }
 
-static void survey_statement(struct stmt *t, void *data)
-{
+static void survey_statement(struct stmt *t, void *data) {
     struct survey *v = data;
     bool memory = t->kind == STMT_STORE && in_memory(v->l, t->store.buffer);
 
@@ -55,75 +49,59 @@ static void survey_statement(struct stmt *t, void *data)
             v->writes_registers = true;
         v->simple &= t->store.buffer->scope != SCOPE_LOCAL;
         break;
-    case STMT_LET:
-        break;
-    case STMT_ATOMIC:
-        v->stores_memory = true;
-        break;
-    default:
-        v->simple = false;
-        v->writes_registers = true;
+    case STMT_LET: break;
+    case STMT_ATOMIC: v->stores_memory = true; break;
+    default: v->simple = false; v->writes_registers = true;
     }
 }
 
-/* -- loops whose variable would choose the part of a packed word -------------------------------- */
+/* -- loops whose variable would choose the part of a packed word --------------------------------
+ */
 struct packing {
     struct plan *plan;
     struct lowering *l;
 };
 
 static void expand_for(struct lowering *l, struct plan *p, struct buffer *b,
-                       struct expr *const *index)
-{
+                       struct expr *const *index) {
     struct coordinate c[TILE_RANK];
     struct slot slot;
     int at, i;
 
-    if (b->scope != SCOPE_FRAGMENT || array_parts(l->arrays[b->id]) == 1)
-        return;
+    if (b->scope != SCOPE_FRAGMENT || array_parts(l->arrays[b->id]) == 1) return;
     for (at = 0; at < p->loops; at++) {
-        for (i = 0; i < p->loops; i++)
-            p->loop[i].value = ix(l, 0);
+        for (i = 0; i < p->loops; i++) p->loop[i].value = ix(l, 0);
         p->loop[at].value = expr_var(l->x, loop_var(l, p->loop[at].radix));
-        for (i = 0; i < b->rank; i++)
-            c[i] = plan_index(l, p, bind_source(l, index[i], l->env), 0);
-        if (!fragment_slot(l, b, c, &slot))
-            p->loop[at].expanded = true;
+        for (i = 0; i < b->rank; i++) c[i] = plan_index(l, p, bind_source(l, index[i], l->env), 0);
+        if (!fragment_slot(l, b, c, &slot)) p->loop[at].expanded = true;
     }
 }
 
-static struct expr *expand_load(struct expr *e, void *data)
-{
+static struct expr *expand_load(struct expr *e, void *data) {
     struct packing *k = data;
 
-    if (e->kind == EXPR_LOAD)
-        expand_for(k->l, k->plan, e->buffer, e->args);
+    if (e->kind == EXPR_LOAD) expand_for(k->l, k->plan, e->buffer, e->args);
     return NULL;
 }
 
-static void expand_expression(struct expr **e, void *data)
-{
-    if (expr_has_load(*e))
-        expr_rewrite(((struct packing *)data)->l->x, *e, expand_load, data);
+static void expand_expression(struct expr **e, void *data) {
+    if (expr_has_load(*e)) expr_rewrite(((struct packing *)data)->l->x, *e, expand_load, data);
 }
 
-static void expand_statement(struct stmt *t, void *data)
-{
+static void expand_statement(struct stmt *t, void *data) {
     struct packing *k = data;
 
     stmt_expressions(t, expand_expression, data);
-    if (t->kind == STMT_STORE)
-        expand_for(k->l, k->plan, t->store.buffer, t->store.index);
+    if (t->kind == STMT_STORE) expand_for(k->l, k->plan, t->store.buffer, t->store.index);
 }
 
-/* -- the body ------------------------------------------------------------------------------------ */
-static bool depends_on_state(const struct expr *e)
-{
+/* -- the body ------------------------------------------------------------------------------------
+ */
+static bool depends_on_state(const struct expr *e) {
     return expr_has_load(e) || expr_uses_kind(e, VAR_MUTABLE);
 }
 
-static void let_make(struct lowering *l, struct group *g, struct stmt *t)
-{
+static void let_make(struct lowering *l, struct group *g, struct stmt *t) {
     enum dtype type = register_type(t->let.var->dtype);
     struct site s = {g->plan, 0, NULL};
     struct env *env;
@@ -140,8 +118,8 @@ static void let_make(struct lowering *l, struct group *g, struct stmt *t)
         } else {
             s.element = e;
             s.env = g->env[e];
-            env->value = expr_var(l->x, add_var(l, t->let.var->name->text, type,
-                                                value_lower(l, &s, t->let.value)));
+            env->value = expr_var(
+                l->x, add_var(l, t->let.var->name->text, type, value_lower(l, &s, t->let.value)));
         }
         g->env[e] = env;
     }
@@ -150,11 +128,9 @@ static void let_make(struct lowering *l, struct group *g, struct stmt *t)
 struct map_body {
     struct block *block;
     bool simple;
-
 };
 
-static void run_vector(struct lowering *l, struct group *g, struct block *b)
-{
+static void run_vector(struct lowering *l, struct group *g, struct block *b) {
     struct stmt *t;
     struct site s;
     int32_t e;
@@ -174,8 +150,7 @@ static void run_vector(struct lowering *l, struct group *g, struct block *b)
     }
 }
 
-static void run_body(struct lowering *l, struct plan *p, void *data)
-{
+static void run_body(struct lowering *l, struct plan *p, void *data) {
     struct map_body *body = data;
     struct group g = {.plan = p, .count = p->vector};
     int known = l->loaded.count;
@@ -184,23 +159,20 @@ static void run_body(struct lowering *l, struct plan *p, void *data)
     struct stmt *t;
     int32_t e;
 
-    if (p->inside)
-        saved = add_if(l, p->inside);
-    for (e = 0; e < p->vector; e++)
-        g.env[e] = plan_env(l, p, e);
+    if (p->inside) saved = add_if(l, p->inside);
+    for (e = 0; e < p->vector; e++) g.env[e] = plan_env(l, p, e);
     if (body->simple) {
         run_vector(l, &g, body->block);
     } else {
         s = (struct site){p, 0, g.env[0]};
-        for (t = body->block->first; t; t = t->next)
-            lower_plain(l, &s, t);
+        for (t = body->block->first; t; t = t->next) lower_plain(l, &s, t);
     }
-    if (p->inside)
-        out_leave(l, saved);
+    if (p->inside) out_leave(l, saved);
     l->loaded.count = known;
 }
 
-/* -- reads ahead ------------------------------------------------------------------------------------ */
+/* -- reads ahead
+ * ------------------------------------------------------------------------------------ */
 struct ahead {
     struct plan *plan;
     struct map_body *body;
@@ -210,38 +182,34 @@ struct ahead {
     int32_t registers[STAGED_LOADS];
 };
 
-static bool written_in(struct block *b, const struct buffer *read)
-{
+static bool written_in(struct block *b, const struct buffer *read) {
     struct stmt *t;
     const struct buffer *w;
 
     for (t = b->first; t; t = t->next) {
-        w = t->kind == STMT_STORE ? t->store.buffer : t->kind == STMT_ATOMIC ? t->atomic.buffer : NULL;
-        if (w && (w == read || (w->no_restrict && read->no_restrict)))
-            return true;
+        w = t->kind == STMT_STORE    ? t->store.buffer
+            : t->kind == STMT_ATOMIC ? t->atomic.buffer
+                                     : NULL;
+        if (w && (w == read || (w->no_restrict && read->no_restrict))) return true;
     }
     return false;
 }
 
-static void find_ahead(struct lowering *l, struct expr *load, void *data)
-{
+static void find_ahead(struct lowering *l, struct expr *load, void *data) {
     struct ahead *a = data;
     int i;
 
     (void)l;
     for (i = 0; i < a->count; i++)
-        if (a->load[i] == load)
-            return;
+        if (a->load[i] == load) return;
     for (i = 0; i < load->count; i++)
-        if (depends_on_state(load->args[i]) || expr_uses_kind(load->args[i], VAR_LET))
-            return;
+        if (depends_on_state(load->args[i]) || expr_uses_kind(load->args[i], VAR_LET)) return;
     if (load->buffer->scope == SCOPE_GLOBAL && a->count < STAGED_LOADS &&
         !written_in(a->body->block, load->buffer))
         a->load[a->count++] = load;
 }
 
-static void find_loads(struct lowering *l, struct ahead *a, struct stmt *t)
-{
+static void find_loads(struct lowering *l, struct ahead *a, struct stmt *t) {
     if (t->kind == STMT_STORE)
         group_each_load(l, t->store.value, find_ahead, a);
     else if (t->kind == STMT_LET)
@@ -251,30 +219,25 @@ static void find_loads(struct lowering *l, struct ahead *a, struct stmt *t)
 }
 
 /* Splits a loop in two, the inner of `inner` iterations. */
-static void split_loop(struct plan *p, int at, int32_t inner)
-{
+static void split_loop(struct plan *p, int at, int32_t inner) {
     int i;
 
-    for (i = p->loops++; i > at; i--)
-        p->loop[i] = p->loop[i - 1];
+    for (i = p->loops++; i > at; i--) p->loop[i] = p->loop[i - 1];
     p->loop[at].radix /= inner;
     p->loop[at].weight *= inner;
     p->loop[at].stride *= inner;
     p->loop[at + 1].radix = inner;
 }
 
-static int32_t largest_divisor(int32_t of, int32_t limit)
-{
+static int32_t largest_divisor(int32_t of, int32_t limit) {
     int32_t d = of < limit ? of : limit;
 
-    while (of % d != 0)
-        d--;
+    while (of % d != 0) d--;
     return d;
 }
 
 /* Takes innermost loops as long as the registers of their reads suffice. */
-static int32_t choose_ahead(struct ahead *a, int32_t registers)
-{
+static int32_t choose_ahead(struct ahead *a, int32_t registers) {
     struct plan *p = a->plan;
     int32_t room = STAGED_REGISTERS / (registers > 0 ? registers : 1), taken = 1, inner;
 
@@ -282,11 +245,9 @@ static int32_t choose_ahead(struct ahead *a, int32_t registers)
     a->from = p->loops;
     while (a->from > 0 && room > 1) {
         inner = largest_divisor(p->loop[a->from - 1].radix, room);
-        if (inner == 1)
-            break;
+        if (inner == 1) break;
         if (inner < p->loop[a->from - 1].radix) {
-            if (p->loops == LOOPS)
-                break;
+            if (p->loops == LOOPS) break;
             split_loop(p, a->from - 1, inner);
             a->from++;
         }
@@ -298,8 +259,7 @@ static int32_t choose_ahead(struct ahead *a, int32_t registers)
 }
 
 /* The registers of this iteration's reads start here. */
-static struct expr *ahead_base(struct lowering *l, const struct ahead *a, int which)
-{
+static struct expr *ahead_base(struct lowering *l, const struct ahead *a, int which) {
     int64_t each = a->registers[which];
     struct expr *base = NULL;
     int i;
@@ -311,36 +271,30 @@ static struct expr *ahead_base(struct lowering *l, const struct ahead *a, int wh
     return base ? base : ix(l, 0);
 }
 
-static struct group group_of(struct lowering *l, struct plan *p)
-{
+static struct group group_of(struct lowering *l, struct plan *p) {
     struct group g = {.plan = p, .count = p->vector};
     int32_t e;
 
-    for (e = 0; e < p->vector; e++)
-        g.env[e] = plan_env(l, p, e);
+    for (e = 0; e < p->vector; e++) g.env[e] = plan_env(l, p, e);
     return g;
 }
 
-static void load_ahead(struct lowering *l, struct plan *p, void *data)
-{
+static void load_ahead(struct lowering *l, struct plan *p, void *data) {
     struct ahead *a = data;
     struct group g = group_of(l, p);
     struct kblock *saved = NULL;
     struct vector v;
     int i;
 
-    if (p->inside)
-        saved = add_if(l, p->inside);
+    if (p->inside) saved = add_if(l, p->inside);
     for (i = 0; i < a->count; i++) {
         v = vector_of(l, &g, a->load[i]->buffer, a->load[i]->args);
         vector_load(l, &v, a->array[i], ahead_base(l, a, i));
     }
-    if (p->inside)
-        out_leave(l, saved);
+    if (p->inside) out_leave(l, saved);
 }
 
-static void run_behind(struct lowering *l, struct plan *p, void *data)
-{
+static void run_behind(struct lowering *l, struct plan *p, void *data) {
     struct ahead *a = data;
     struct group g = group_of(l, p);
     int known = l->loaded.count, i;
@@ -354,8 +308,7 @@ static void run_behind(struct lowering *l, struct plan *p, void *data)
     l->loaded.count = known;
 }
 
-static void run_ahead(struct lowering *l, struct plan *p, void *data)
-{
+static void run_ahead(struct lowering *l, struct plan *p, void *data) {
     struct ahead *a = data;
     struct group g;
     struct vector v;
@@ -377,19 +330,16 @@ static void run_ahead(struct lowering *l, struct plan *p, void *data)
 }
 
 /* Finds the reads to run ahead and how far; false if there is nothing to gain. */
-static bool ahead_make(struct lowering *l, struct plan *p, struct map_body *body, struct ahead *a)
-{
+static bool ahead_make(struct lowering *l, struct plan *p, struct map_body *body, struct ahead *a) {
     struct stmt *t;
     struct group g;
     int32_t registers = 0;
     int i;
 
     *a = (struct ahead){.plan = p, .body = body};
-    for (t = body->block->first; t; t = t->next)
-        find_loads(l, a, t);
+    for (t = body->block->first; t; t = t->next) find_loads(l, a, t);
     for (i = 0; i < p->loops; i++) {
-        if (p->loop[i].expanded)
-            return false;
+        if (p->loop[i].expanded) return false;
         p->loop[i].value = expr_var(l->x, loop_var(l, p->loop[i].radix));
     }
     g = group_of(l, p);
@@ -400,9 +350,10 @@ static bool ahead_make(struct lowering *l, struct plan *p, struct map_body *body
     return a->count > 0 && choose_ahead(a, registers) > 1;
 }
 
-/* -- MAP ----------------------------------------------------------------------------------------------- */
-static void run_nest(struct lowering *l, struct plan plan, struct map_body *body, bool stores)
-{
+/* -- MAP
+ * -----------------------------------------------------------------------------------------------
+ */
+static void run_nest(struct lowering *l, struct plan plan, struct map_body *body, bool stores) {
     struct ahead a;
 
     if (body->simple && stores && ahead_make(l, &plan, body, &a))
@@ -412,8 +363,7 @@ static void run_nest(struct lowering *l, struct plan plan, struct map_body *body
 }
 
 static void run_paths(struct lowering *l, const struct plan *plan, struct map_body *body,
-                      bool stores)
-{
+                      bool stores) {
     int facts = l->facts.count;
     bool possible;
     struct expr *test = bounds_uniform(l, plan->domain, body->block, &possible);
@@ -437,17 +387,14 @@ static void run_paths(struct lowering *l, const struct plan *plan, struct map_bo
     out_leave(l, saved);
 }
 
-static int32_t vector_limit(const struct survey *v)
-{
+static int32_t vector_limit(const struct survey *v) {
     int32_t limit = v->bytes < 16 ? 16 / v->bytes : 1;
 
-    if (!v->simple)
-        return 1;
+    if (!v->simple) return 1;
     return limit > v->parts ? limit : v->parts;
 }
 
-void lower_map(struct lowering *l, const struct domain *d, struct block *block)
-{
+void lower_map(struct lowering *l, const struct domain *d, struct block *block) {
     struct survey v = {l, true, false, false, 16, 1};
     struct map_body body = {block, false};
     struct kblock *saved = NULL;
@@ -464,6 +411,5 @@ void lower_map(struct lowering *l, const struct domain *d, struct block *block)
         plan.owner = NULL;
     }
     run_paths(l, &plan, &body, v.stores_memory);
-    if (saved)
-        out_leave(l, saved);
+    if (saved) out_leave(l, saved);
 }

@@ -8,8 +8,8 @@
 #include "internal.h"
 
 struct matrix {
-    int p, r;         /* axes of the domain */
-    int32_t word;     /* elements of a 32-bit register */
+    int p, r;     /* axes of the domain */
+    int32_t word; /* elements of a 32-bit register */
     bool transpose;
     int32_t matrices;
     struct plan plan; /* REG digits that are loops; the vector is not used */
@@ -22,46 +22,54 @@ struct matrix {
     bool fits;
 };
 
-static bool is_digit(const struct digit *d, enum space space, int32_t radix, int32_t stride)
-{
+static bool is_digit(const struct digit *d, enum space space, int32_t radix, int32_t stride) {
     return d->space == space && d->radix == radix && d->stride == stride;
 }
 
-/* Finds p and r, after cutting digits there. */
-static bool find_axes(struct layout *y, struct matrix *m)
-{
+/* Is axis i one of words along the registers and then 4 lanes? Cuts its digits there. */
+static bool is_word_axis(struct layout *y, int i, int32_t word) {
+    struct layout cut = *y;
+    int at = word > 1;
+
+    if (!layout_split(&cut, i, word) || !layout_split(&cut, i, 4 * word) ||
+        cut.axis[i].count <= at || !is_digit(&cut.axis[i].digit[at], SPACE_LANE, 4, 1) ||
+        (word > 1 && !is_digit(&cut.axis[i].digit[0], SPACE_REG, word, 1)))
+        return false;
+    *y = cut;
+    return true;
+}
+
+static bool is_row_axis(struct layout *y, int i) {
+    struct layout cut = *y;
+
+    if (!layout_split(&cut, i, 8) || cut.axis[i].count == 0 ||
+        !is_digit(&cut.axis[i].digit[0], SPACE_LANE, 8, 4))
+        return false;
+    *y = cut;
+    return true;
+}
+
+static bool find_axes(struct layout *y, struct matrix *m) {
     int i;
 
     m->p = m->r = -1;
-    for (i = 0; i < y->rank; i++) {
-        if (m->word > 1 && !(layout_split(y, i, m->word) &&
-                             y->axis[i].count > 0 && is_digit(&y->axis[i].digit[0], SPACE_REG,
-                                                              m->word, 1)))
-            continue;
-        if (!layout_split(y, i, 4 * m->word) || y->axis[i].count <= (m->word > 1) ||
-            !is_digit(&y->axis[i].digit[m->word > 1], SPACE_LANE, 4, 1))
-            continue;
-        m->p = i;
-    }
     for (i = 0; i < y->rank; i++)
-        if (i != m->p && layout_split(y, i, 8) && y->axis[i].count > 0 &&
-            is_digit(&y->axis[i].digit[0], SPACE_LANE, 8, 4))
+        if (m->p < 0 && is_word_axis(y, i, m->word))
+            m->p = i;
+        else if (m->r < 0 && is_row_axis(y, i))
             m->r = i;
     return m->p >= 0 && m->r >= 0;
 }
 
-static void add_loop(struct plan *p, struct plan_loop loop)
-{
+static void add_loop(struct plan *p, struct plan_loop loop) {
     int i = p->loops++;
 
-    for (; i > 0 && p->loop[i - 1].stride < loop.stride; i--)
-        p->loop[i] = p->loop[i - 1];
+    for (; i > 0 && p->loop[i - 1].stride < loop.stride; i--) p->loop[i] = p->loop[i - 1];
     p->loop[i] = loop;
 }
 
 /* The register digits above a matrix, as loops over words, lowest stride last. */
-static bool find_loops(const struct layout *y, struct matrix *m)
-{
+static bool find_loops(const struct layout *y, struct matrix *m) {
     const struct digit *d;
     int64_t weight;
     int i, j, skip;
@@ -70,8 +78,7 @@ static bool find_loops(const struct layout *y, struct matrix *m)
         skip = i == m->p ? 1 + (m->word > 1) : i == m->r ? 1 : 0;
         for (j = 0, weight = 1; j < y->axis[i].count; weight *= y->axis[i].digit[j++].radix) {
             d = &y->axis[i].digit[j];
-            if (j < skip || d->space == SPACE_WARP)
-                continue;
+            if (j < skip || d->space == SPACE_WARP) continue;
             if (d->space != SPACE_REG || d->stride % m->word != 0 || m->plan.loops == LOOPS)
                 return false;
             add_loop(&m->plan, (struct plan_loop){.radix = d->radix,
@@ -84,38 +91,32 @@ static bool find_loops(const struct layout *y, struct matrix *m)
 }
 
 /* Takes a factor 2 off the innermost loop if its words are `stride` apart. */
-static bool take_choice(struct matrix *m, int which)
-{
+static bool take_choice(struct matrix *m, int which) {
     struct plan *p = &m->plan;
     struct plan_loop *last = &p->loop[p->loops - 1];
 
-    if (p->loops == 0 || last->stride != 1 << which || last->radix % 2 != 0)
-        return false;
+    if (p->loops == 0 || last->stride != 1 << which || last->radix % 2 != 0) return false;
     m->choice[which].axis = last->axis;
     m->choice[which].weight = last->weight;
     last->radix /= 2;
     last->weight *= 2;
     last->stride *= 2;
-    if (last->radix == 1)
-        p->loops--;
+    if (last->radix == 1) p->loops--;
     m->matrices *= 2;
     return true;
 }
 
 /* Matrix rows are 16 bytes of the axis that is contiguous in memory. */
-static bool find_direction(struct matrix *m)
-{
+static bool find_direction(struct matrix *m) {
     const struct buffer *b = m->src->buffer;
     int32_t run = 16 / dtype_bytes(b->dtype), shift = 0, i;
     int along[2] = {m->src_axis[m->p], m->src_axis[m->r]};
     struct layout y = b->layout;
     int k;
 
-    while (1 << shift < run)
-        shift++;
+    while (1 << shift < run) shift++;
     for (i = 0; i < y.xors; i++)
-        if (y.xor_term[i].target < shift)
-            return false;
+        if (y.xor_term[i].target < shift) return false;
     for (k = 0; k < (m->word == 2 ? 2 : 1); k++) {
         if (!layout_split(&y, along[k], run) ||
             !is_digit(&y.axis[along[k]].digit[0], SPACE_OFF, run, 1))
@@ -127,15 +128,15 @@ static bool find_direction(struct matrix *m)
 }
 
 /* Coordinate of this lane's row address along a domain axis. */
-static struct coordinate row_coordinate(struct lowering *l, const struct matrix *m, int axis)
-{
+static struct coordinate row_coordinate(struct lowering *l, const struct matrix *m, int axis) {
     const struct layout_axis *a = &m->plan.domain->layout.axis[axis];
     struct coordinate c = {.count = 0};
     int64_t weight = 1;
     int j;
 
     if (axis == (m->transpose ? m->p : m->r))
-        coordinate_add(&c, (struct field){.kind = FIELD_LANE, .radix = 8, .stride = 1, .weight = 1});
+        coordinate_add(&c,
+                       (struct field){.kind = FIELD_LANE, .radix = 8, .stride = 1, .weight = 1});
     for (j = 0; j < 2; j++)
         if (m->matrices > 1 << j && m->choice[j].axis == axis)
             coordinate_add(&c, (struct field){.kind = FIELD_LANE,
@@ -158,8 +159,7 @@ static struct coordinate row_coordinate(struct lowering *l, const struct matrix 
     return c;
 }
 
-static struct expr *row_address(struct lowering *l, const struct matrix *m)
-{
+static struct expr *row_address(struct lowering *l, const struct matrix *m) {
     struct coordinate c[TILE_RANK];
     const struct region *r = m->src;
     struct site s = {.env = l->env};
@@ -184,8 +184,7 @@ static struct expr *row_address(struct lowering *l, const struct matrix *m)
 }
 
 /* Where the words go: the slot of the fragment, and the loops. */
-static struct expr *word_index(struct lowering *l, const struct matrix *m)
-{
+static struct expr *word_index(struct lowering *l, const struct matrix *m) {
     const struct region *r = m->dst;
     struct coordinate c[TILE_RANK];
     struct site s = {.env = l->env};
@@ -195,15 +194,13 @@ static struct expr *word_index(struct lowering *l, const struct matrix *m)
 
     for (i = 0; i < r->buffer->rank; i++)
         c[i] = coordinate_of(l, value_lower(l, &s, bind_source(l, r->base[i], l->env)));
-    if (!fragment_slot(l, r->buffer, c, &slot) || slot.part != 0)
-        return NULL;
+    if (!fragment_slot(l, r->buffer, c, &slot) || slot.part != 0) return NULL;
     for (i = 0; i < m->plan.loops; i++)
         index = plus(l, index, times(l, m->plan.loop[i].value, m->plan.loop[i].stride));
     return plus(l, slot.word, index);
 }
 
-static void load_matrices(struct lowering *l, struct plan *p, void *data)
-{
+static void load_matrices(struct lowering *l, struct plan *p, void *data) {
     struct matrix *m = data;
     struct expr *address = row_address(l, m), *word = word_index(l, m);
     struct kstmt *s;
@@ -222,8 +219,7 @@ static void load_matrices(struct lowering *l, struct plan *p, void *data)
 }
 
 /* f32 operands are rounded to tf32 after they have arrived. */
-static void round_words(struct lowering *l, struct plan *p, void *data)
-{
+static void round_words(struct lowering *l, struct plan *p, void *data) {
     struct matrix *m = data;
     struct array *a = l->arrays[m->dst->buffer->id];
     struct expr *first = word_index(l, m), *at, *value;
@@ -237,18 +233,17 @@ static void round_words(struct lowering *l, struct plan *p, void *data)
     }
 }
 
-static bool types_fit(const struct stmt *t)
-{
+static bool types_fit(const struct stmt *t) {
     enum dtype from = t->copy.src.buffer->dtype, to = t->copy.dst.buffer->dtype;
 
-    return t->copy.src.buffer->scope == SCOPE_SHARED && t->copy.dst.buffer->scope == SCOPE_FRAGMENT &&
-           dtype_bits(to) <= 32 && to != DTYPE_I32 && to != DTYPE_U32 && to != DTYPE_F32 &&
+    return t->copy.src.buffer->scope == SCOPE_SHARED &&
+           t->copy.dst.buffer->scope == SCOPE_FRAGMENT && dtype_bits(to) <= 32 && to != DTYPE_I32 &&
+           to != DTYPE_U32 && to != DTYPE_F32 &&
            (from == to || (from == DTYPE_F32 && to == DTYPE_TF32));
 }
 
 /* The fragment's own digits on the axes of the domain, where the base is a slot at most. */
-static bool domain_is_fragment(const struct stmt *t)
-{
+static bool domain_is_fragment(const struct stmt *t) {
     const struct layout *d = &t->copy.domain.layout, *f = &t->copy.dst.buffer->layout;
     int64_t base;
     int i, k;
@@ -263,22 +258,19 @@ static bool domain_is_fragment(const struct stmt *t)
     return true;
 }
 
-static bool is_padded(const struct domain *d)
-{
+static bool is_padded(const struct domain *d) {
     int64_t span;
     int i, j;
 
     for (i = 0; i < d->rank; i++) {
         for (j = 0, span = 1; j < d->layout.axis[i].count; j++)
             span *= d->layout.axis[i].digit[j].radix;
-        if (span > d->extent[i])
-            return true;
+        if (span > d->extent[i]) return true;
     }
     return false;
 }
 
-bool copy_matrix(struct lowering *l, struct stmt *t)
-{
+bool copy_matrix(struct lowering *l, struct stmt *t) {
     struct matrix m = {.matrices = 1, .fits = true};
     struct layout y = t->copy.domain.layout;
     struct kblock *saved = l->out, scratch = {NULL, NULL};
@@ -296,10 +288,8 @@ bool copy_matrix(struct lowering *l, struct stmt *t)
     m.plan.domain = &t->copy.domain;
     m.plan.axis = -1;
     m.plan.vector = 1;
-    if (!find_axes(&y, &m) || !find_loops(&y, &m) || !find_direction(&m))
-        return false;
-    if (take_choice(&m, 0))
-        take_choice(&m, 1);
+    if (!find_axes(&y, &m) || !find_loops(&y, &m) || !find_direction(&m)) return false;
+    if (take_choice(&m, 0)) take_choice(&m, 1);
     first = m.plan;
     n.to = m.plan.loops;
     l->out = &scratch;

@@ -1,32 +1,24 @@
 /* memory.c: where accesses lie, and reads and writes as wide as alignment and bounds allow. */
 #include "internal.h"
 
-bool in_memory(const struct lowering *l, const struct buffer *b)
-{
-    return !l->arrays[b->id];
-}
+bool in_memory(const struct lowering *l, const struct buffer *b) { return !l->arrays[b->id]; }
 
 /* Alignment in bytes of an offset, given that what it is an offset from is aligned to `limit`. */
-int32_t known_alignment(const struct expr *offset, int32_t unit, int32_t limit)
-{
+int32_t known_alignment(const struct expr *offset, int32_t unit, int32_t limit) {
     int32_t a = unit;
 
-    if (offset->divisor == 0)
-        return limit;
-    while (a < limit && offset->divisor % (2 * (int64_t)a / unit) == 0 && 2 * a % unit == 0)
-        a *= 2;
+    if (offset->divisor == 0) return limit;
+    while (a < limit && offset->divisor % (2 * (int64_t)a / unit) == 0 && 2 * a % unit == 0) a *= 2;
     return a;
 }
 
-void note_alignment(struct lowering *l, const struct buffer *b, int32_t bytes)
-{
+void note_alignment(struct lowering *l, const struct buffer *b, int32_t bytes) {
     if (b->scope == SCOPE_GLOBAL && l->code->alignment[b->id] < bytes)
         l->code->alignment[b->id] = bytes;
 }
 
 struct address address_at(struct lowering *l, struct buffer *b, struct expr *offset,
-                          int32_t bytes)
-{
+                          int32_t bytes) {
     struct address a = {b, offset, bytes};
 
     note_alignment(l, b, bytes);
@@ -34,28 +26,22 @@ struct address address_at(struct lowering *l, struct buffer *b, struct expr *off
 }
 
 /* Terms that change in the same loops stand together, those that change least first. */
-static int change_of(const struct expr *e)
-{
+static int change_of(const struct expr *e) {
     int i, c, most = 0;
 
     if (e->kind == EXPR_VAR) {
         switch (e->var->kind) {
         case VAR_BLOCK:
         case VAR_DIM:
-        case VAR_PARAM:
-            return 0;
+        case VAR_PARAM: return 0;
         case VAR_THREAD:
         case VAR_LANE:
-        case VAR_WARP:
-            return 1;
-        case VAR_LOOP:
-            return e->var->unrolled ? 3 : 2;
-        default:
-            return 2;
+        case VAR_WARP: return 1;
+        case VAR_LOOP: return e->var->unrolled ? 3 : 2;
+        default: return 2;
         }
     }
-    if (e->kind == EXPR_ELEMENT)
-        return 2;
+    if (e->kind == EXPR_ELEMENT) return 2;
     for (i = 0; i < e->count; i++) {
         c = change_of(e->args[i]);
         most = c > most ? c : most;
@@ -68,16 +54,14 @@ struct sum {
     int64_t constant;
 };
 
-static void add_term(struct lowering *l, struct sum *s, struct expr *e)
-{
+static void add_term(struct lowering *l, struct sum *s, struct expr *e) {
     int c = change_of(e);
 
     s->by_change[c] = plus(l, s->by_change[c], e);
 }
 
 /* index * stride, term by term. */
-static void add_index(struct lowering *l, struct sum *s, struct expr *index, struct expr *stride)
-{
+static void add_index(struct lowering *l, struct sum *s, struct expr *index, struct expr *stride) {
     struct affine a;
     int64_t constant;
     int i;
@@ -94,24 +78,19 @@ static void add_index(struct lowering *l, struct sum *s, struct expr *index, str
         add_term(l, s, times(l, expr_binary(l->x, FN_MUL, a.atom[i], stride), a.coefficient[i]));
 }
 
-struct expr *global_offset(struct lowering *l, const struct buffer *b, struct expr *const *index)
-{
+struct expr *global_offset(struct lowering *l, const struct buffer *b, struct expr *const *index) {
     struct sum s = {{NULL}, 0};
     struct expr *offset = NULL;
     int i;
 
-    for (i = 0; i < b->rank; i++)
-        add_index(l, &s, index[i], b->stride[i]);
-    for (i = 0; i < 4; i++)
-        offset = plus(l, offset, s.by_change[i]);
-    if (s.constant != 0)
-        offset = plus(l, offset, ix(l, s.constant));
+    for (i = 0; i < b->rank; i++) add_index(l, &s, index[i], b->stride[i]);
+    for (i = 0; i < 4; i++) offset = plus(l, offset, s.by_change[i]);
+    if (s.constant != 0) offset = plus(l, offset, ix(l, s.constant));
     return offset ? offset : ix(l, 0);
 }
 
 struct place_at place_of(struct lowering *l, const struct site *s, struct buffer *b,
-                         struct expr *const *index)
-{
+                         struct expr *const *index) {
     struct place_at p = {NULL, dtype_bytes(b->dtype), {NULL}, {NULL}};
     struct coordinate c[TILE_RANK];
     struct expr *source;
@@ -139,38 +118,32 @@ struct place_at place_of(struct lowering *l, const struct site *s, struct buffer
     return p;
 }
 
-struct expr *place_test(struct lowering *l, const struct place_at *p)
-{
+struct expr *place_test(struct lowering *l, const struct place_at *p) {
     struct expr *test = NULL;
     int i;
 
-    for (i = 0; i < TILE_RANK; i++)
-        test = both(l, test, p->test[i]);
+    for (i = 0; i < TILE_RANK; i++) test = both(l, test, p->test[i]);
     return test;
 }
 
-static bool multiple(const struct expr *e, int32_t of)
-{
+static bool multiple(const struct expr *e, int32_t of) {
     return e->divisor == 0 || e->divisor % of == 0;
 }
 
 /* Are the tests of a run of `width` elements all the same, or implied by that of the first? */
-bool tests_cover(const struct buffer *b, const struct place_at *p, int32_t width)
-{
+bool tests_cover(const struct buffer *b, const struct place_at *p, int32_t width) {
     int32_t i, e;
 
     for (i = 0; i < b->rank; i++) {
         for (e = 1; e < width; e++)
-            if (p[e].test[i] != p[0].test[i])
-                break;
+            if (p[e].test[i] != p[0].test[i]) break;
         if (e < width && !(multiple(b->dim[i], width) && multiple(p[0].index[i], width)))
             return false;
     }
     return true;
 }
 
-static bool run_fits(const struct vector *v, int32_t first, int32_t width, bool partial)
-{
+static bool run_fits(const struct vector *v, int32_t first, int32_t width, bool partial) {
     int32_t bytes = dtype_bytes(v->buffer->dtype), e;
     const struct place_at *p = &v->at[first];
     int64_t distance;
@@ -179,33 +152,26 @@ static bool run_fits(const struct vector *v, int32_t first, int32_t width, bool 
         if (!affine_difference(p[e].offset, p[0].offset, &distance) ||
             distance != (int64_t)e * (bytes / p->unit))
             return false;
-    if (v->buffer->scope == SCOPE_LOCAL && width > 1)
-        return false;
+    if (v->buffer->scope == SCOPE_LOCAL && width > 1) return false;
     return known_alignment(p->offset, p->unit, 16) >= width * bytes &&
            (partial || tests_cover(v->buffer, p, width));
 }
 
-static int32_t widest(const struct vector *v, bool partial)
-{
+static int32_t widest(const struct vector *v, bool partial) {
     int32_t bytes = dtype_bytes(v->buffer->dtype), width = 16 / bytes, first;
 
-    while (v->count % width != 0)
-        width /= 2;
+    while (v->count % width != 0) width /= 2;
     for (; width > 1; width /= 2) {
-        if (width * bytes < 4)
-            continue;
+        if (width * bytes < 4) continue;
         for (first = 0; first < v->count; first += width)
-            if (!run_fits(v, first, width, partial))
-                break;
-        if (first >= v->count)
-            return width;
+            if (!run_fits(v, first, width, partial)) break;
+        if (first >= v->count) return width;
     }
     return 1;
 }
 
 struct vector vector_of(struct lowering *l, const struct group *g, struct buffer *b,
-                        struct expr *const *index)
-{
+                        struct expr *const *index) {
     struct vector v = {.buffer = b, .count = g->count, .broadcast = true};
     int32_t e, bits = dtype_bits(b->dtype);
     struct site s;
@@ -222,24 +188,20 @@ struct vector vector_of(struct lowering *l, const struct group *g, struct buffer
 }
 
 /* The type of the registers that an unpacked element of memory comes in. */
-static enum dtype bits_type(enum dtype t)
-{
-    if (register_type(t) == t)
-        return t;
+static enum dtype bits_type(enum dtype t) {
+    if (register_type(t) == t) return t;
     return t == DTYPE_TF32 ? DTYPE_F32 : DTYPE_U32;
 }
 
-struct array *vector_array(struct lowering *l, const struct vector *v)
-{
+struct array *vector_array(struct lowering *l, const struct vector *v) {
     const char *name = arena_printf(l->m->arena, "%s_v", v->buffer->name->text);
     enum dtype t = v->packed ? DTYPE_U32 : bits_type(v->buffer->dtype);
 
     return add_array(l, name, t, v->packed ? v->buffer->dtype : t, v->registers);
 }
 
-static void set_safe(struct lowering *l, const struct vector *v, struct array *a,
-                     struct expr *base, int32_t count)
-{
+static void set_safe(struct lowering *l, const struct vector *v, struct array *a, struct expr *base,
+                     int32_t count) {
     struct expr *safe = value_safe(l, v->buffer), *parts[4] = {safe, safe, safe, safe};
     enum dtype t = v->buffer->dtype;
     int32_t i;
@@ -250,8 +212,7 @@ static void set_safe(struct lowering *l, const struct vector *v, struct array *a
 }
 
 static void load_run(struct lowering *l, const struct vector *v, const struct place_at *p,
-                     struct array *a, struct expr *index)
-{
+                     struct array *a, struct expr *index) {
     int32_t bytes = v->width * dtype_bytes(v->buffer->dtype);
     struct kstmt *s = add(l, K_LOAD);
 
@@ -263,8 +224,7 @@ static void load_run(struct lowering *l, const struct vector *v, const struct pl
     s->memory.read_only = v->buffer->scope == SCOPE_GLOBAL && !v->buffer->written;
 }
 
-void vector_load(struct lowering *l, const struct vector *v, struct array *a, struct expr *base)
-{
+void vector_load(struct lowering *l, const struct vector *v, struct array *a, struct expr *base) {
     int32_t count = v->broadcast ? 1 : v->count, e;
     int32_t words = v->packed ? v->width * dtype_bits(v->buffer->dtype) / 32 : v->width;
     struct kblock *saved;
@@ -287,8 +247,7 @@ void vector_load(struct lowering *l, const struct vector *v, struct array *a, st
 
 /* From now on the reads of `load` are these registers. */
 void vector_loaded(struct lowering *l, const struct vector *v, struct expr *load, struct array *a,
-                   struct expr *base)
-{
+                   struct expr *base) {
     int32_t parts = array_parts(a), e, at;
     struct expr *value;
 
@@ -301,23 +260,19 @@ void vector_loaded(struct lowering *l, const struct vector *v, struct expr *load
     }
 }
 
-static bool is_loaded(const struct lowering *l, const struct expr *load, int32_t e)
-{
+static bool is_loaded(const struct lowering *l, const struct expr *load, int32_t e) {
     int i;
 
     for (i = 0; i < l->loaded.count; i++)
-        if (l->loaded.at[i].load == load && l->loaded.at[i].element == e)
-            return true;
+        if (l->loaded.at[i].load == load && l->loaded.at[i].element == e) return true;
     return false;
 }
 
 /* Shared and local indices in a branch may be wrong where it is not taken. */
-static bool always_safe(struct lowering *l, const struct expr *load)
-{
+static bool always_safe(struct lowering *l, const struct expr *load) {
     int i;
 
-    if (load->buffer->scope == SCOPE_GLOBAL)
-        return true;
+    if (load->buffer->scope == SCOPE_GLOBAL) return true;
     for (i = 0; i < load->count; i++)
         if (!expr_proves_le(l->x, ix(l, 0), load->args[i]) ||
             !expr_proves_lt(l->x, load->args[i], ix(l, load->buffer->extent[i])))
@@ -327,14 +282,12 @@ static bool always_safe(struct lowering *l, const struct expr *load)
 
 static void each_load(struct lowering *l, struct expr *e, bool certain,
                       void (*visit)(struct lowering *l, struct expr *load, void *data),
-                      void *data)
-{
-    bool choice = e->kind == EXPR_SELECT ||
-                  (e->kind == EXPR_OP && (e->fn == FN_LAND || e->fn == FN_LOR));
+                      void *data) {
+    bool choice =
+        e->kind == EXPR_SELECT || (e->kind == EXPR_OP && (e->fn == FN_LAND || e->fn == FN_LOR));
     int i;
 
-    if (!expr_has_load(e))
-        return;
+    if (!expr_has_load(e)) return;
     for (i = 0; i < e->count; i++)
         each_load(l, e->args[i], certain && (i == 0 || !choice), visit, data);
     if (e->kind == EXPR_LOAD && in_memory(l, e->buffer) && (certain || always_safe(l, e)))
@@ -342,33 +295,28 @@ static void each_load(struct lowering *l, struct expr *e, bool certain,
 }
 
 void group_each_load(struct lowering *l, struct expr *e,
-                     void (*visit)(struct lowering *l, struct expr *load, void *data), void *data)
-{
+                     void (*visit)(struct lowering *l, struct expr *load, void *data), void *data) {
     each_load(l, e, true, visit, data);
 }
 
-static void load_now(struct lowering *l, struct expr *load, void *data)
-{
+static void load_now(struct lowering *l, struct expr *load, void *data) {
     struct group *g = data;
     struct vector v;
     struct array *a;
 
-    if (is_loaded(l, load, 0))
-        return;
+    if (is_loaded(l, load, 0)) return;
     v = vector_of(l, g, load->buffer, load->args);
     a = vector_array(l, &v);
     vector_load(l, &v, a, ix(l, 0));
     vector_loaded(l, &v, load, a, ix(l, 0));
 }
 
-void group_loads(struct lowering *l, struct group *g, struct expr *e)
-{
+void group_loads(struct lowering *l, struct group *g, struct expr *e) {
     group_each_load(l, e, load_now, g);
 }
 
 /* One element, here and now. */
-struct expr *scalar_load(struct lowering *l, const struct site *s, struct expr *load)
-{
+struct expr *scalar_load(struct lowering *l, const struct site *s, struct expr *load) {
     struct place_at p = place_of(l, s, load->buffer, load->args);
     struct vector v = {.buffer = load->buffer, .count = 1, .width = 1, .registers = 1};
     struct array *a;
@@ -385,9 +333,9 @@ struct expr *scalar_load(struct lowering *l, const struct site *s, struct expr *
     k->memory.memory = load->buffer->dtype;
     k->memory.bytes = dtype_bytes(load->buffer->dtype);
     k->memory.read_only = load->buffer->scope == SCOPE_GLOBAL && !load->buffer->written;
-    k->memory.var = var_new(l->x, VAR_LET,
-                            intern_text(l->m->names, arena_printf(l->m->arena, "%s_v",
-                                                                  load->buffer->name->text)),
-                            bits_type(load->buffer->dtype), l->span);
+    k->memory.var = var_new(
+        l->x, VAR_LET,
+        intern_text(l->m->names, arena_printf(l->m->arena, "%s_v", load->buffer->name->text)),
+        bits_type(load->buffer->dtype), l->span);
     return value_of_bits(l, expr_var(l->x, k->memory.var), load->buffer->dtype);
 }

@@ -2,8 +2,7 @@
 #include "internal.h"
 
 static void print_one(struct lowering *l, const char *message, struct expr *value,
-                      struct expr *test)
-{
+                      struct expr *test) {
     struct kstmt *s = add(l, K_PRINT);
 
     s->print.message = message;
@@ -16,8 +15,7 @@ struct printed {
     struct expr *load;
 };
 
-static void print_element(struct lowering *l, struct plan *p, void *data)
-{
+static void print_element(struct lowering *l, struct plan *p, void *data) {
     struct printed *d = data;
     struct site s = {.plan = p, .element = 0, .env = plan_env(l, p, 0)};
 
@@ -25,21 +23,17 @@ static void print_element(struct lowering *l, struct plan *p, void *data)
 }
 
 /* A buffer that every thread can read is printed by the first. */
-static struct layout print_layout(struct lowering *l, const struct buffer *b)
-{
+static struct layout print_layout(struct lowering *l, const struct buffer *b) {
     struct layout y;
     int i;
 
-    if (b->scope == SCOPE_FRAGMENT)
-        return b->layout;
+    if (b->scope == SCOPE_FRAGMENT) return b->layout;
     y = layout_replicated(b->rank, b->extent, l->k->threads / 32);
-    for (i = 0; i < b->rank && b->scope == SCOPE_LOCAL; i++)
-        y.reps = 0;
+    for (i = 0; i < b->rank && b->scope == SCOPE_LOCAL; i++) y.reps = 0;
     return y;
 }
 
-static void print_buffer(struct lowering *l, struct stmt *t)
-{
+static void print_buffer(struct lowering *l, struct stmt *t) {
     struct buffer *b = t->print.buffer;
     struct domain d = {.rank = b->rank, .layout = print_layout(l, b)};
     struct printed data = {t, NULL};
@@ -62,8 +56,7 @@ static void print_buffer(struct lowering *l, struct stmt *t)
     nest_run(l, &(struct nest){&p, 0, p.loops, print_element, &data});
 }
 
-void lower_print(struct lowering *l, struct site *s, struct stmt *t)
-{
+void lower_print(struct lowering *l, struct site *s, struct stmt *t) {
     if (t->print.buffer && t->print.buffer->scope != SCOPE_GLOBAL)
         print_buffer(l, t);
     else if (t->print.value)

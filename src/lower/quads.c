@@ -1,8 +1,7 @@
 /* quads.c: COPY of accumulators to 16-bit memory with 16-byte stores. */
 #include "internal.h"
 
-bool copy_quads(struct lowering *l, struct stmt *t)
-{
+bool copy_quads(struct lowering *l, struct stmt *t) {
     (void)l;
     (void)t;
     return false;

@@ -9,62 +9,50 @@
 struct reduction {
     struct stmt *t;
     struct plan plan;
-    int kept;           /* loops [0, kept) are of the other axes */
-    int32_t chains;     /* partial results in the thread, so that operations overlap */
+    int kept;       /* loops [0, kept) are of the other axes */
+    int32_t chains; /* partial results in the thread, so that operations overlap */
     struct var *chain[4];
     struct coordinate part; /* of dst on the axis, if it keeps it */
 };
 
-static bool takes_absolute(enum reduce_op op)
-{
-    return op == REDUCE_ABSMAX || op == REDUCE_ABSSUM;
-}
+static bool takes_absolute(enum reduce_op op) { return op == REDUCE_ABSMAX || op == REDUCE_ABSSUM; }
 
-static enum function combiner(const struct stmt *t)
-{
+static enum function combiner(const struct stmt *t) {
     switch (t->reduce.op) {
     case REDUCE_SUM:
-    case REDUCE_ABSSUM:
-        return FN_ADD;
+    case REDUCE_ABSSUM: return FN_ADD;
     case REDUCE_MAX:
     case REDUCE_ABSMAX:
         return t->reduce.nan && dtype_is_float(t->reduce.src.buffer->dtype) ? FN_MAX_NAN : FN_MAX;
     case REDUCE_MIN:
         return t->reduce.nan && dtype_is_float(t->reduce.src.buffer->dtype) ? FN_MIN_NAN : FN_MIN;
-    case REDUCE_BITAND:
-        return FN_AND;
-    case REDUCE_BITOR:
-        return FN_OR;
-    case REDUCE_BITXOR:
-        return FN_XOR;
+    case REDUCE_BITAND: return FN_AND;
+    case REDUCE_BITOR: return FN_OR;
+    case REDUCE_BITXOR: return FN_XOR;
     }
     return FN_ADD;
 }
 
 static struct expr *combine(struct lowering *l, const struct stmt *t, struct expr *a,
-                            struct expr *b)
-{
+                            struct expr *b) {
     enum function fn = combiner(t);
     struct expr *v = expr_binary(l->x, fn, a, b);
 
     return fn == FN_ADD ? value_round(l, v, t->reduce.src.buffer->dtype) : v;
 }
 
-static int64_t integer_limit(enum dtype t, bool greatest)
-{
+static int64_t integer_limit(enum dtype t, bool greatest) {
     bool is_signed = dtype_class_of(t) == CLASS_INT || dtype_class_of(t) == CLASS_INDEX;
     int bits = dtype_bits(t);
 
-    if (t == DTYPE_BOOL)
-        return greatest;
+    if (t == DTYPE_BOOL) return greatest;
     if (is_signed)
         return greatest ? (int64_t)(~(uint64_t)0 >> (65 - bits))
                         : -(int64_t)(~(uint64_t)0 >> (65 - bits)) - 1;
     return greatest ? (int64_t)(~(uint64_t)0 >> (64 - bits)) : 0;
 }
 
-static struct expr *identity(struct lowering *l, const struct stmt *t)
-{
+static struct expr *identity(struct lowering *l, const struct stmt *t) {
     enum dtype d = register_type(t->reduce.src.buffer->dtype);
     bool greatest = t->reduce.op == REDUCE_MIN;
     bool limit = greatest || t->reduce.op == REDUCE_MAX;
@@ -78,8 +66,7 @@ static struct expr *identity(struct lowering *l, const struct stmt *t)
     return expr_int(l->x, limit ? integer_limit(d, greatest) : 0, d);
 }
 
-static void set(struct lowering *l, struct var *v, struct expr *value)
-{
+static void set(struct lowering *l, struct var *v, struct expr *value) {
     struct kstmt *s = add(l, K_SET);
 
     s->set.var = v;
@@ -87,28 +74,24 @@ static void set(struct lowering *l, struct var *v, struct expr *value)
 }
 
 /* The element of src at the current iteration; the identity where that is padding. */
-static struct expr *source_value(struct lowering *l, const struct reduction *r)
-{
+static struct expr *source_value(struct lowering *l, const struct reduction *r) {
     const struct region *src = &r->t->reduce.src;
     struct coordinate c[TILE_RANK];
     struct slot slot;
     struct expr *v;
     int i;
 
-    for (i = 0; i < src->buffer->rank; i++)
-        c[i] = plan_axis(l, &r->plan, i, 0);
+    for (i = 0; i < src->buffer->rank; i++) c[i] = plan_axis(l, &r->plan, i, 0);
     if (!fragment_slot(l, src->buffer, c, &slot)) {
         fault(l, "a reduced register number that depends on the thread");
         return identity(l, r->t);
     }
     v = value_part(l, slot.array, slot.word, slot.part);
-    if (takes_absolute(r->t->reduce.op))
-        v = expr_unary(l->x, FN_ABS, v);
+    if (takes_absolute(r->t->reduce.op)) v = expr_unary(l->x, FN_ABS, v);
     return r->plan.inside ? expr_select(l->x, r->plan.inside, v, identity(l, r->t)) : v;
 }
 
-static void accumulate(struct lowering *l, struct plan *p, void *data)
-{
+static void accumulate(struct lowering *l, struct plan *p, void *data) {
     struct reduction *r = data;
     struct var *chain = r->chain[0];
     int64_t which;
@@ -119,15 +102,11 @@ static void accumulate(struct lowering *l, struct plan *p, void *data)
     set(l, chain, combine(l, r->t, expr_var(l->x, chain), source_value(l, r)));
 }
 
-static bool is_power(int32_t v)
-{
-    return v > 0 && (v & (v - 1)) == 0;
-}
+static bool is_power(int32_t v) { return v > 0 && (v & (v - 1)) == 0; }
 
 /* All lanes that differ in this digit only: everyone gets the result. */
 static void exchange(struct lowering *l, const struct reduction *r, struct var *v,
-                     const struct digit *d)
-{
+                     const struct digit *d) {
     struct field f = {.kind = FIELD_LANE, .radix = d->radix, .stride = d->stride};
     struct expr *value = expr_var(l->x, v), *args[2] = {value, NULL}, *sum = NULL, *first;
     struct var *mine;
@@ -136,8 +115,7 @@ static void exchange(struct lowering *l, const struct reduction *r, struct var *
     if (is_power(d->radix) && is_power(d->stride)) {
         for (i = 1; i < d->radix; i *= 2) {
             args[1] = expr_int(l->x, (int64_t)i * d->stride, DTYPE_U32);
-            set(l, v, combine(l, r->t, value,
-                              expr_op(l->x, FN_SHUFFLE_XOR, v->dtype, 2, args)));
+            set(l, v, combine(l, r->t, value, expr_op(l->x, FN_SHUFFLE_XOR, v->dtype, 2, args)));
         }
         return;
     }
@@ -151,8 +129,7 @@ static void exchange(struct lowering *l, const struct reduction *r, struct var *
     }
 }
 
-static bool result_slot(struct lowering *l, const struct reduction *r, struct slot *slot)
-{
+static bool result_slot(struct lowering *l, const struct reduction *r, struct slot *slot) {
     const struct region *dst = &r->t->reduce.dst;
     struct coordinate c[TILE_RANK];
     bool keeps = dst->buffer->rank == r->t->reduce.src.buffer->rank;
@@ -167,8 +144,7 @@ static bool result_slot(struct lowering *l, const struct reduction *r, struct sl
     return at == dst->buffer->rank && fragment_slot(l, dst->buffer, c, slot);
 }
 
-static void put_result(struct lowering *l, const struct reduction *r, struct var *v)
-{
+static void put_result(struct lowering *l, const struct reduction *r, struct var *v) {
     struct expr *value = expr_var(l->x, v), *parts[4];
     struct slot slot;
     int i;
@@ -189,8 +165,7 @@ static void put_result(struct lowering *l, const struct reduction *r, struct var
 }
 
 /* One element of dst. */
-static void reduce_one(struct lowering *l, struct plan *p, void *data)
-{
+static void reduce_one(struct lowering *l, struct plan *p, void *data) {
     struct reduction *r = data;
     enum dtype t = register_type(r->t->reduce.src.buffer->dtype);
     const struct layout_axis *a = &p->domain->layout.axis[r->t->reduce.axis];
@@ -207,44 +182,40 @@ static void reduce_one(struct lowering *l, struct plan *p, void *data)
     nest_run(l, &(struct nest){p, r->kept, p->loops, accumulate, r});
     for (width = r->chains / 2; width > 0; width /= 2)
         for (i = 0; i < width; i++)
-            set(l, r->chain[i], combine(l, r->t, expr_var(l->x, r->chain[i]),
-                                        expr_var(l->x, r->chain[i + width])));
+            set(l, r->chain[i],
+                combine(l, r->t, expr_var(l->x, r->chain[i]), expr_var(l->x, r->chain[i + width])));
     for (i = 0; i < a->count; i++)
-        if (a->digit[i].space == SPACE_LANE)
-            exchange(l, r, r->chain[0], &a->digit[i]);
+        if (a->digit[i].space == SPACE_LANE) exchange(l, r, r->chain[0], &a->digit[i]);
     put_result(l, r, r->chain[0]);
 }
 
 /* Loops of the other axes go outside. */
-static void order_loops(struct reduction *r)
-{
+static void order_loops(struct reduction *r) {
     struct plan *p = &r->plan;
     struct plan_loop moved;
     int i, j;
 
     for (i = 0; i < p->loops; i++) {
-        if (p->loop[i].axis == r->t->reduce.axis)
-            continue;
+        if (p->loop[i].axis == r->t->reduce.axis) continue;
         moved = p->loop[i];
-        for (j = i; j > r->kept; j--)
-            p->loop[j] = p->loop[j - 1];
+        for (j = i; j > r->kept; j--) p->loop[j] = p->loop[j - 1];
         p->loop[r->kept++] = moved;
     }
 }
 
 /* The innermost loop is cut so that up to four results grow side by side. */
-static void cut_chains(struct reduction *r)
-{
+static void cut_chains(struct reduction *r) {
     struct plan *p = &r->plan;
     struct plan_loop *last = &p->loop[p->loops - 1];
     int32_t total = 1;
     int i;
 
-    for (i = r->kept; i < p->loops; i++)
-        total *= p->loop[i].radix;
-    r->chains = total < 8 || p->loops == LOOPS ? 1 : last->radix % 4 == 0 ? 4 : last->radix % 2 == 0 ? 2 : 1;
-    if (r->chains == 1)
-        return;
+    for (i = r->kept; i < p->loops; i++) total *= p->loop[i].radix;
+    r->chains = total < 8 || p->loops == LOOPS ? 1
+                : last->radix % 4 == 0         ? 4
+                : last->radix % 2 == 0         ? 2
+                                               : 1;
+    if (r->chains == 1) return;
     last[1] = *last;
     last[1].radix = r->chains;
     last[1].expanded = true;
@@ -254,25 +225,21 @@ static void cut_chains(struct reduction *r)
     p->loops++;
 }
 
-static void expand_packed(struct reduction *r, const struct array *a)
-{
+static void expand_packed(struct reduction *r, const struct array *a) {
     int i;
 
     for (i = 0; i < r->plan.loops; i++)
-        if (r->plan.loop[i].stride % array_parts(a) != 0)
-            r->plan.loop[i].expanded = true;
+        if (r->plan.loop[i].stride % array_parts(a) != 0) r->plan.loop[i].expanded = true;
 }
 
 /* dst keeps the axis as one element a warp: the warp digit is its coordinate. */
-static void keep_part(struct lowering *l, struct reduction *r, struct layout *y)
-{
+static void keep_part(struct lowering *l, struct reduction *r, struct layout *y) {
     const struct layout_axis *a = &y->axis[r->t->reduce.axis];
     int64_t weight = 1, low = r->t->reduce.part_weight;
     int j;
 
     r->part = coordinate_of(l, ix(l, 0));
-    if (r->t->reduce.parts <= 1)
-        return;
+    if (r->t->reduce.parts <= 1) return;
     layout_split(y, r->t->reduce.axis, (int32_t)low);
     layout_split(y, r->t->reduce.axis, (int32_t)low * r->t->reduce.parts);
     r->part.count = 0;
@@ -285,8 +252,7 @@ static void keep_part(struct lowering *l, struct reduction *r, struct layout *y)
     coordinate_finish(l, &r->part);
 }
 
-void lower_reduce(struct lowering *l, struct stmt *t)
-{
+void lower_reduce(struct lowering *l, struct stmt *t) {
     struct buffer *src = t->reduce.src.buffer;
     struct reduction r = {.t = t};
     struct domain d = {.rank = src->rank, .layout = src->layout};
@@ -296,8 +262,7 @@ void lower_reduce(struct lowering *l, struct stmt *t)
         fault(l, "a reduction of what is not in registers");
         return;
     }
-    for (i = 0; i < src->rank; i++)
-        d.extent[i] = src->extent[i];
+    for (i = 0; i < src->rank; i++) d.extent[i] = src->extent[i];
     keep_part(l, &r, &d.layout);
     plan_make(l, &r.plan, &d, 1);
     order_loops(&r);

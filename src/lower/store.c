@@ -2,14 +2,12 @@
 #include "internal.h"
 
 /* Consecutive registers of one array? Then an instruction can take them where they are. */
-bool word_run(struct lowering *l, struct expr *const *words, int32_t count, struct operand *out)
-{
+bool word_run(struct lowering *l, struct expr *const *words, int32_t count, struct operand *out) {
     int64_t distance;
     int32_t i;
 
     (void)l;
-    if (words[0]->kind != EXPR_ELEMENT)
-        return false;
+    if (words[0]->kind != EXPR_ELEMENT) return false;
     for (i = 1; i < count; i++)
         if (words[i]->kind != EXPR_ELEMENT || words[i]->array != words[0]->array ||
             !affine_difference(words[i]->args[0], words[0]->args[0], &distance) || distance != i)
@@ -21,8 +19,7 @@ bool word_run(struct lowering *l, struct expr *const *words, int32_t count, stru
 
 /* The words of `width` elements, gathered into neighbouring registers where they are not. */
 static struct operand gather(struct lowering *l, const struct vector *v,
-                             struct expr *const *values)
-{
+                             struct expr *const *values) {
     enum dtype t = v->buffer->dtype;
     int32_t parts = v->packed ? 32 / dtype_bits(t) : 1, count = v->width / parts, i;
     struct expr *words[VECTOR];
@@ -31,36 +28,30 @@ static struct operand gather(struct lowering *l, const struct vector *v,
 
     for (i = 0; i < count; i++)
         words[i] = v->packed ? value_pack(l, values + i * parts, t) : value_bits(l, values[i], t);
-    if (word_run(l, words, count, &run))
-        return run;
+    if (word_run(l, words, count, &run)) return run;
     name = arena_printf(l->m->arena, "%s_v", v->buffer->name->text);
     run.array = add_array(l, name, words[0]->dtype, v->packed ? t : words[0]->dtype, count);
     run.index = ix(l, 0);
-    for (i = 0; i < count; i++)
-        add_put(l, run.array, ix(l, i), words[i]);
+    for (i = 0; i < count; i++) add_put(l, run.array, ix(l, i), words[i]);
     return run;
 }
 
 static void store_run(struct lowering *l, const struct vector *v, const struct place_at *p,
-                      struct expr *const *values)
-{
+                      struct expr *const *values) {
     int32_t bytes = v->width * dtype_bytes(v->buffer->dtype);
     struct operand data = {NULL, NULL};
     struct kstmt *s;
 
-    if (v->width > 1)
-        data = gather(l, v, values);
+    if (v->width > 1) data = gather(l, v, values);
     s = add(l, K_STORE);
     s->memory.address = address_at(l, v->buffer, p->offset, bytes);
     s->memory.memory = v->buffer->dtype;
     s->memory.bytes = bytes;
     s->memory.data = data;
-    if (v->width == 1)
-        s->memory.value = value_bits(l, values[0], v->buffer->dtype);
+    if (v->width == 1) s->memory.value = value_bits(l, values[0], v->buffer->dtype);
 }
 
-void vector_store(struct lowering *l, const struct vector *v, struct expr *const *values)
-{
+void vector_store(struct lowering *l, const struct vector *v, struct expr *const *values) {
     int32_t e = v->broadcast ? v->count - 1 : 0;
     struct kblock *saved;
     struct expr *test;
@@ -69,14 +60,12 @@ void vector_store(struct lowering *l, const struct vector *v, struct expr *const
         test = place_test(l, &v->at[e]);
         saved = test ? add_if(l, test) : NULL;
         store_run(l, v, &v->at[e], values + e);
-        if (test)
-            out_leave(l, saved);
+        if (test) out_leave(l, saved);
     }
 }
 
 /* What is known of a buffer's contents ends when it, or what may alias it, is written. */
-static void forget(struct lowering *l, const struct buffer *written)
-{
+static void forget(struct lowering *l, const struct buffer *written) {
     int i, kept = 0;
     const struct buffer *b;
 
@@ -89,8 +78,7 @@ static void forget(struct lowering *l, const struct buffer *written)
 }
 
 static void put_parts(struct lowering *l, const struct slot *slot, struct expr *const *values,
-                      uint32_t given)
-{
+                      uint32_t given) {
     struct array *a = slot->array;
     int32_t parts = array_parts(a), i;
     struct expr *all[4];
@@ -102,23 +90,20 @@ static void put_parts(struct lowering *l, const struct slot *slot, struct expr *
 
 /* Elements that lie in one word are written together. */
 static void put_slots(struct lowering *l, const struct slot *slots, struct expr *const *values,
-                      int32_t count)
-{
+                      int32_t count) {
     struct expr *word[4];
     uint32_t given, done = 0;
     int32_t e, f;
 
     for (e = 0; e < count; e++) {
-        if (done & 1u << e)
-            continue;
+        if (done & 1u << e) continue;
         if (array_parts(slots[e].array) == 1) {
             add_put(l, slots[e].array, slots[e].word,
                     value_bits(l, values[e], slots[e].array->element));
             continue;
         }
         for (f = e, given = 0; f < count; f++) {
-            if (slots[f].word != slots[e].word)
-                continue;
+            if (slots[f].word != slots[e].word) continue;
             word[slots[f].part] = values[f];
             given |= 1u << slots[f].part;
             done |= 1u << f;
@@ -128,8 +113,7 @@ static void put_slots(struct lowering *l, const struct slot *slots, struct expr 
 }
 
 static bool slots_of(struct lowering *l, const struct group *g, const struct stmt *store,
-                     struct slot *slots)
-{
+                     struct slot *slots) {
     struct coordinate c[TILE_RANK];
     int32_t e;
     int i;
@@ -145,13 +129,11 @@ static bool slots_of(struct lowering *l, const struct group *g, const struct stm
     return true;
 }
 
-static bool slots_run(const struct slot *slots, int32_t count)
-{
+static bool slots_run(const struct slot *slots, int32_t count) {
     int32_t parts = array_parts(slots[0].array), e;
     int64_t distance;
 
-    if (slots[0].part != 0)
-        return false;
+    if (slots[0].part != 0) return false;
     for (e = 1; e < count; e++)
         if (slots[e].part != e % parts ||
             !affine_difference(slots[e].word, slots[0].word, &distance) || distance != e / parts)
@@ -161,8 +143,7 @@ static bool slots_run(const struct slot *slots, int32_t count)
 
 /* A fragment that receives memory as it is: the registers are loaded in place. */
 static bool load_in_place(struct lowering *l, struct group *g, const struct stmt *store,
-                          const struct slot *slots)
-{
+                          const struct slot *slots) {
     struct expr *load = store->store.value;
     struct vector v;
     int i;
@@ -171,8 +152,7 @@ static bool load_in_place(struct lowering *l, struct group *g, const struct stmt
         load->buffer->dtype != store->store.buffer->dtype || load->dtype == DTYPE_TF32)
         return false;
     for (i = 0; i < l->loaded.count; i++)
-        if (l->loaded.at[i].load == load)
-            return false;
+        if (l->loaded.at[i].load == load) return false;
     v = vector_of(l, g, load->buffer, load->args);
     if (v.broadcast || v.packed != (array_parts(slots[0].array) > 1) || !slots_run(slots, g->count))
         return false;
@@ -181,8 +161,7 @@ static bool load_in_place(struct lowering *l, struct group *g, const struct stmt
 }
 
 static void values_of(struct lowering *l, struct group *g, struct expr *value, enum dtype t,
-                      struct expr **values)
-{
+                      struct expr **values) {
     struct site s = {g->plan, 0, NULL};
     int32_t e;
 
@@ -195,8 +174,7 @@ static void values_of(struct lowering *l, struct group *g, struct expr *value, e
 }
 
 static void store_local(struct lowering *l, struct group *g, struct stmt *store,
-                        struct expr *const *values)
-{
+                        struct expr *const *values) {
     struct buffer *b = store->store.buffer;
     struct site s = {g->plan, 0, NULL};
     struct expr *index;
@@ -214,18 +192,15 @@ static void store_local(struct lowering *l, struct group *g, struct stmt *store,
 }
 
 static void store_memory(struct lowering *l, struct group *g, struct stmt *store,
-                         struct expr *const *values)
-{
+                         struct expr *const *values) {
     struct buffer *b = store->store.buffer;
     struct expr *owner = g->plan && b->scope != SCOPE_LOCAL ? g->plan->owner : NULL;
     int known = l->loaded.count, i;
     struct kblock *saved = NULL;
     struct vector v;
 
-    if (owner)
-        saved = add_if(l, owner);
-    for (i = 0; i < b->rank; i++)
-        group_loads(l, g, store->store.index[i]);
+    if (owner) saved = add_if(l, owner);
+    for (i = 0; i < b->rank; i++) group_loads(l, g, store->store.index[i]);
     v = vector_of(l, g, b, store->store.index);
     vector_store(l, &v, values);
     if (owner) {
@@ -235,8 +210,7 @@ static void store_memory(struct lowering *l, struct group *g, struct stmt *store
     forget(l, b);
 }
 
-void store_make(struct lowering *l, struct group *g, struct stmt *store)
-{
+void store_make(struct lowering *l, struct group *g, struct stmt *store) {
     struct buffer *b = store->store.buffer;
     struct expr *values[VECTOR];
     struct slot slots[VECTOR];
@@ -246,8 +220,7 @@ void store_make(struct lowering *l, struct group *g, struct stmt *store)
             fault(l, "a fragment element assigned outside T.Parallel");
             return;
         }
-        if (!slots_of(l, g, store, slots) || load_in_place(l, g, store, slots))
-            return;
+        if (!slots_of(l, g, store, slots) || load_in_place(l, g, store, slots)) return;
     }
     values_of(l, g, store->store.value, b->dtype, values);
     if (b->scope == SCOPE_FRAGMENT)
