@@ -29,12 +29,19 @@ static struct slot slot_now(const struct hazards *h, const struct use *u) {
     struct slot s = {.kind = SLOT_ANY};
     int64_t value;
     if (u->root->ring <= 0 || u->access.buffer != u->root) return s;
-    const struct expr *e = u->access.region.base[0];
+    const struct expr *e = use_slot(u);
     if (expr_is_int(e, &value)) return (struct slot){.kind = SLOT_CONSTANT, .value = (int)value};
     const struct counter *c = counter_of(h, e);
     if (!c || !c->active) return s;
     return (struct slot){
         .kind = SLOT_COUNTED, .loop = c->loop, .value = (c->phase + c->advanced) % c->slots};
+}
+
+/* Do counters of the loop select slots of the buffer? */
+static bool is_counted(const struct hazards *h, const struct buffer *root, int loop) {
+    for (int i = 0; i < h->counted.count; i++)
+        if (h->counted.at[i].root == root && h->counted.at[i].loop == loop) return true;
+    return false;
 }
 
 static bool slots_differ(struct slot a, struct slot b) {
@@ -211,8 +218,8 @@ static void enter_loop(struct hazards *h, int loop, struct state *s) {
     }
     for (int i = 0; slots && i < s->events.count; i++) {
         struct slot *x = &s->events.at[i].slot;
-        if (x->kind == SLOT_CONSTANT && x->value < slots &&
-            h->counted_in[h->uses.at[s->events.at[i].use].buffer] == loop)
+        const struct use *u = &h->uses.at[s->events.at[i].use];
+        if (x->kind == SLOT_CONSTANT && x->value < slots && is_counted(h, u->root, loop))
             *x = (struct slot){.kind = SLOT_COUNTED, .loop = loop, .value = x->value};
     }
 }

@@ -20,7 +20,6 @@ struct use { /* one access to memory that threads share */
     int node;
     struct access access;
     const struct buffer *root; /* the storage: views looked through */
-    int buffer;                /* number of the root among those used */
     unsigned kind;
     bool async, atomic;
     struct thread_map map;
@@ -37,6 +36,11 @@ struct counter { /* LET v = phase; FOR { … SET v = next(v) … } */
     int loop, slots, phase;
     bool active; /* within the loop */
     int advanced;
+};
+
+struct counted { /* the loop's counters select slots of the buffer */
+    const struct buffer *root;
+    int loop;
 };
 
 struct event {
@@ -61,13 +65,13 @@ struct hazards {
     bool *divergent; /* by node: the outermost branch or loop that not all threads take */
     int *first_use;  /* by node, and one more */
     VEC(struct use) uses;
-    VEC(const struct buffer *) roots;
-    int *counted_in; /* by root: the loop whose counters select its slots, or -1 */
+    VEC(struct counted) counted;
     VEC(struct counter) counters;
     VEC(struct hazard) found;
     const struct buffer *fold[2]; /* only hazards between these two count; NULL: all */
 };
 
+const struct expr *use_slot(const struct use *u); /* of an access to a ring */
 bool thread_layouts_equal(const struct layout *a, const struct layout *b);
 
 #endif

@@ -159,13 +159,6 @@ static bool is_shared(const struct gather *g, const struct buffer *root) {
     return root->scope == SCOPE_GLOBAL && g->kinds[root->id] == (ACCESS_READ | ACCESS_WRITE);
 }
 
-static int root_number(struct hazards *h, const struct buffer *root) {
-    for (int i = 0; i < h->roots.count; i++)
-        if (h->roots.at[i] == root) return i;
-    vec_push(h->arena, &h->roots, root);
-    return h->roots.count - 1;
-}
-
 static void gather_use(const struct access *a, void *data) {
     struct gather *g = data;
     struct hazards *h = g->hazards;
@@ -173,7 +166,6 @@ static void gather_use(const struct access *a, void *data) {
     const struct buffer *root = storage(a->buffer);
     if (!is_shared(g, root)) return;
     struct use u = {.node = g->unit, .access = *a, .root = root, .kind = a->kind};
-    u.buffer = root_number(h, root);
     u.async = s->kind == STMT_COPY && s->copy.async && a->kind == ACCESS_WRITE && !a->index;
     u.atomic = a->stmt->kind == STMT_ATOMIC && a->stmt->atomic.buffer == a->buffer;
     u.map = map_of(h, s, a);
@@ -239,14 +231,12 @@ static void find_counter(struct hazards *h, int node) {
 static void find_counters(struct hazards *h) {
     for (int i = 0; i < h->outline.nodes.count; i++)
         if (h->outline.nodes.at[i].stmt->kind == STMT_SET) find_counter(h, i);
-    h->counted_in = arena_array(h->arena, int, h->roots.count + 1);
-    for (int i = 0; i < h->roots.count; i++) h->counted_in[i] = -1;
     for (int i = 0; i < h->uses.count; i++) {
         const struct use *u = &h->uses.at[i];
         if (u->root->ring <= 0 || u->access.buffer != u->root) continue;
         for (int c = 0; c < h->counters.count; c++)
-            if (expr_uses_var(u->access.region.base[0], h->counters.at[c].var))
-                h->counted_in[u->buffer] = h->counters.at[c].loop;
+            if (expr_uses_var(use_slot(u), h->counters.at[c].var))
+                vec_push(h->arena, &h->counted, ((struct counted){u->root, h->counters.at[c].loop}));
     }
 }
 
