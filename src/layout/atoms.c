@@ -251,14 +251,20 @@ static void remark(struct work *w, const struct stmt *s) {
     if (s->gemm.atom < 0) return;
     const struct mma_row *r = mma_row(s->gemm.atom);
     struct group *g = group_of(w, s);
-    const char *why = g->reduced[1] || g->reduced[0] ? ", the reduced axis stays inside a warp"
-                      : g->feeds || g->fed
-                          ? ", rows divided so that the product chain stays in registers"
-                          : ", nearest to square";
-    diag_remark(
-        w->m->diag, s->span, "layout", "gemm %dx%dx%d into '%s': %s, warps %d x %d, %dx%d a warp%s",
-        s->gemm.m, s->gemm.n, s->gemm.k, s->gemm.c.buffer->name->text, r->name, s->gemm.row_warps,
-        s->gemm.column_warps, s->gemm.m / s->gemm.row_warps, s->gemm.n / s->gemm.column_warps, why);
+    bool inside =
+        (!g->reduced[1] || s->gemm.column_warps == 1) && (!g->reduced[0] || s->gemm.row_warps == 1);
+    const char *why = "nearest to square";
+    if (g->policies != 1u << POLICY_SQUARE)
+        why = "as its policy asks";
+    else if ((g->reduced[0] || g->reduced[1]) && inside)
+        why = "the reduced axis stays inside a warp";
+    else if ((g->feeds || g->fed) && s->gemm.column_warps == 1)
+        why = "rows divided so that the product chain stays in registers";
+    diag_remark(w->m->diag, s->span, "layout",
+                "gemm %dx%dx%d into '%s': %s, warps %d x %d, %dx%d a warp, %s", s->gemm.m,
+                s->gemm.n, s->gemm.k, s->gemm.c.buffer->name->text, r->name, s->gemm.row_warps,
+                s->gemm.column_warps, s->gemm.m / s->gemm.row_warps,
+                s->gemm.n / s->gemm.column_warps, why);
 }
 
 static void atoms_of_kernel(struct module *m, struct kernel *k) {

@@ -8,29 +8,30 @@
 /* -- Copies with their domains
  * ---------------------------------------------------------------------- */
 
-/* Lays the domain of a COPY after its fragment side. */
-static void place_copy(struct plan *p, struct stmt *copy, const struct region *fragment,
-                       const int32_t *axis) {
-    struct domain *d = &copy->copy.domain;
-    struct view v = {.buffer = fragment->buffer, .kind = ACCESS_READ};
-    for (int k = 0; k < fragment->buffer->rank; k++) v.index[k] = fragment->base[k];
-    for (int a = 0; a < d->rank; a++) v.index[axis[a]] = expr_var(p->m->exprs, d->axis[a]);
+/* Lays the domain of a whole copy after its fragment. */
+static void place_copy(struct plan *p, struct stmt *s, struct buffer *fragment) {
+    struct domain *d = s->kind == STMT_MAP ? &s->map.domain : &s->copy.domain;
+    struct view v = {.buffer = fragment, .kind = ACCESS_READ};
+    for (int k = 0, a = 0; k < fragment->rank; k++) {
+        bool axis = s->kind == STMT_MAP || fragment->extent[k] != 1;
+        v.index[k] = axis ? expr_var(p->m->exprs, d->axis[a++]) : expr_index(p->m->exprs, 0);
+    }
     view_classify(&v, d);
-    d->layout = domain_of_view(d, &v, &fragment->buffer->layout);
+    d->layout = domain_of_view(d, &v, &fragment->layout);
 }
 
 struct stmt *store_copy(struct plan *p, struct buffer *fragment, struct buffer *scratch,
                         struct span span) {
-    struct stmt *s = copy_whole(p, fragment, scratch, span);
-    place_copy(p, s, &s->copy.src, s->copy.src_axis);
+    struct stmt *s = copy_shaped(p, fragment, scratch, span);
+    place_copy(p, s, fragment);
     s->why = "exchange between threads";
     return s;
 }
 
 static struct stmt *load_copy(struct plan *p, struct buffer *scratch, struct buffer *fragment,
                               struct span span) {
-    struct stmt *s = copy_whole(p, scratch, fragment, span);
-    place_copy(p, s, &s->copy.dst, s->copy.dst_axis);
+    struct stmt *s = copy_shaped(p, scratch, fragment, span);
+    place_copy(p, s, fragment);
     s->why = "exchange between threads";
     return s;
 }
@@ -170,18 +171,23 @@ static void convert_copy(struct plan *p, struct site *s) {
  * ------------------------------------------------------------------------------------------------
  */
 
-/* from -> to, two fragments, before or after the site. */
+/* Does every holder of `to` hold the element of `from`? */
+static bool moves_directly(struct plan *p, const struct buffer *from, const struct stmt *copy) {
+    const struct domain *d = copy->kind == STMT_MAP ? &copy->map.domain : &copy->copy.domain;
+    struct view v = {.buffer = (struct buffer *)from, .kind = ACCESS_READ};
+    for (int k = 0, a = 0; k < from->rank; k++) {
+        bool axis = copy->kind == STMT_MAP || from->extent[k] != 1;
+        v.index[k] = axis ? expr_var(p->m->exprs, d->axis[a++]) : expr_index(p->m->exprs, 0);
+    }
+    view_classify(&v, d);
+    return held_in_place(&d->layout, &v, &from->layout);
+}
+
 void move_fragment(struct plan *p, struct site *s, struct buffer *from, struct buffer *to,
                    bool before) {
-    struct stmt *direct = copy_whole(p, from, to, s->stmt->span);
-    place_copy(p, direct, &direct->copy.dst, direct->copy.dst_axis);
-    struct view v = {.buffer = from, .kind = ACCESS_READ};
-    const struct domain *d = &direct->copy.domain;
-    for (int k = 0; k < from->rank; k++) v.index[k] = direct->copy.src.base[k];
-    for (int a = 0; a < d->rank; a++)
-        v.index[direct->copy.src_axis[a]] = expr_var(p->m->exprs, d->axis[a]);
-    view_classify(&v, d);
-    if (held_in_place(&d->layout, &v, &from->layout)) {
+    struct stmt *direct = copy_shaped(p, from, to, s->stmt->span);
+    place_copy(p, direct, to);
+    if (moves_directly(p, from, direct)) {
         before ? put_before(s, direct) : put_after(s, direct);
         return;
     }

@@ -97,6 +97,24 @@ bool region_is_whole(const struct region *r) {
     return true;
 }
 
+bool has_unit_axis(const struct buffer *b) {
+    for (int k = 0; k < b->rank; k++)
+        if (b->extent[k] == 1) return true;
+    return false;
+}
+
+/* A whole buffer to another of its shape; as a MAP where unit axes have to be told apart. */
+struct stmt *copy_shaped(struct plan *p, struct buffer *from, struct buffer *to, struct span span) {
+    if (!has_unit_axis(from)) return copy_whole(p, from, to, span);
+    struct stmt *map = new_map(p, from, span);
+    struct expr *index[TILE_RANK];
+    domain_indices(p, &map->map.domain, index);
+    struct expr *value = expr_load(p->m->exprs, from, from->rank, index);
+    value = expr_cast(p->m->exprs, value, to->dtype);
+    block_append(&map->map.body, new_store(p, to, index, value, span));
+    return map;
+}
+
 void put_before(struct site *s, struct stmt *new_stmt) {
     block_insert_before(s->block, s->stmt, new_stmt);
 }

@@ -118,10 +118,20 @@ static void normalise_gemm(struct normaliser *n, struct stmt *s) {
     make_whole(n, s, &s->gemm.c, 2, update);
 }
 
+/* Sums are made in the type of the result: the source is cast first. */
+static void cast_source(struct normaliser *n, struct stmt *s) {
+    struct region old = s->reduce.src;
+    struct buffer *t = new_fragment(n->p, old.buffer->name->text, &old, old.buffer->rank);
+    t->dtype = s->reduce.dst.buffer->dtype;
+    s->reduce.src = region_whole(n->p->m, t);
+    insert_copy(n, s, &old, &s->reduce.src, true);
+}
+
 static void normalise_reduce(struct normaliser *n, struct stmt *s) {
     const struct buffer *src = s->reduce.src.buffer, *dst = s->reduce.dst.buffer;
     if (src->scope == SCOPE_LOCAL || dst->scope == SCOPE_LOCAL) return;
     const bool read[2] = {true, false}, update[2] = {!s->reduce.clear, true};
+    if (src->dtype != dst->dtype) cast_source(n, s);
     make_whole(n, s, &s->reduce.src, src->rank, read);
     make_whole(n, s, &s->reduce.dst, dst->rank, update);
 }
@@ -130,27 +140,54 @@ static void normalise_reduce(struct normaliser *n, struct stmt *s) {
  * -------------------------------------------------------------------------------------------------
  */
 
-static bool has_unit_axis(const struct buffer *b) {
-    for (int k = 0; k < b->rank; k++)
-        if (b->extent[k] == 1) return true;
-    return false;
+static bool inside(const struct region *r) {
+    for (int k = 0; k < r->buffer->rank; k++) {
+        int64_t base;
+        if (!expr_is_int(r->base[k], &base) || base < 0) return false;
+        if (base + r->extent[k] > r->buffer->extent[k]) return false;
+    }
+    return true;
+}
+
+static bool same_shape(const struct buffer *a, const struct buffer *b) {
+    if (a->rank != b->rank) return false;
+    for (int k = 0; k < a->rank; k++)
+        if (a->extent[k] != b->extent[k]) return false;
+    return true;
+}
+
+/* The indices of the side that does not lead the domain. */
+static void paired_index(struct plan *p, const struct stmt *s, bool dst_leads,
+                         struct expr *const *lead, struct expr **out) {
+    const struct region *r = dst_leads ? &s->copy.src : &s->copy.dst;
+    const int32_t *mine = dst_leads ? s->copy.src_axis : s->copy.dst_axis;
+    const int32_t *other = dst_leads ? s->copy.dst_axis : s->copy.src_axis;
+    for (int k = 0; k < r->buffer->rank; k++) out[k] = r->base[k];
+    for (int a = 0; a < s->copy.domain.rank; a++)
+        out[mine[a]] = expr_binary(p->m->exprs, FN_ADD, out[mine[a]], lead[other[a]]);
 }
 
 /* Unit axes of a padded fragment have places: only a MAP over them too says which threads hold
  * the element. */
 static void copy_with_units(struct normaliser *n, struct stmt *s) {
     const struct region *src = &s->copy.src, *dst = &s->copy.dst;
-    if (!is_fragment(src->buffer) || !is_fragment(dst->buffer)) return;
-    if (src->buffer->rank != dst->buffer->rank || !has_unit_axis(dst->buffer)) return;
-    if (!region_is_whole(src) || !region_is_whole(dst)) return;
-    for (int k = 0; k < dst->buffer->rank; k++)
-        if (src->extent[k] != dst->extent[k]) return;
-    struct stmt *map = new_map(n->p, dst->buffer, s->span);
-    struct expr *index[TILE_RANK];
+    bool dst_leads = is_fragment(dst->buffer) && has_unit_axis(dst->buffer);
+    const struct region *lead = dst_leads ? dst : src, *other = dst_leads ? src : dst;
+    if (!is_fragment(lead->buffer) || !has_unit_axis(lead->buffer)) return;
+    if (!region_is_whole(lead) || other->buffer->scope == SCOPE_LOCAL) return;
+    if (other->buffer->scope != SCOPE_GLOBAL && !inside(other)) return;
+    struct stmt *map = new_map(n->p, lead->buffer, s->span);
+    struct expr *index[TILE_RANK], *paired[TILE_RANK];
     domain_indices(n->p, &map->map.domain, index);
-    struct expr *value = expr_load(n->p->m->exprs, src->buffer, src->buffer->rank, index);
+    if (same_shape(src->buffer, dst->buffer) && region_is_whole(other))
+        memcpy(paired, index, sizeof index);
+    else
+        paired_index(n->p, s, dst_leads, index, paired);
+    struct expr *value =
+        expr_load(n->p->m->exprs, src->buffer, src->buffer->rank, dst_leads ? paired : index);
     value = expr_cast(n->p->m->exprs, value, dst->buffer->dtype);
-    block_append(&map->map.body, new_store(n->p, dst->buffer, index, value, s->span));
+    block_append(&map->map.body,
+                 new_store(n->p, dst->buffer, dst_leads ? index : paired, value, s->span));
     block_insert_before(n->block, s, map);
     block_remove(n->block, s);
 }

@@ -63,6 +63,8 @@ void domain_indices(struct plan *p, const struct domain *d, struct expr **index)
 struct stmt *new_store(struct plan *p, struct buffer *b, struct expr *const *index,
                        struct expr *value, struct span span);
 bool region_is_whole(const struct region *r);
+bool has_unit_axis(const struct buffer *b);
+struct stmt *copy_shaped(struct plan *p, struct buffer *from, struct buffer *to, struct span span);
 void put_before(struct site *s, struct stmt *new_stmt);
 void put_after(struct site *s, struct stmt *new_stmt);
 
