@@ -99,9 +99,8 @@ static void emit_shared(struct emitter *e) {
 
 static void emit_local(struct emitter *e) {
     const struct kernel *k = e->kernel;
-    for (int i = 0; i < k->buffers.count; i++) {
-        const struct buffer *b = k->buffers.at[i];
-        if (b->scope != SCOPE_LOCAL || b->alias) continue;
+    for (int i = 0; i < k->code->locals.count; i++) {
+        const struct buffer *b = k->code->locals.at[i];
         const char *type = b->dtype == DTYPE_I64   ? "long long"
                            : b->dtype == DTYPE_U64 ? "unsigned long long"
                                                    : dtype_device_type(b->dtype);

@@ -26,8 +26,8 @@ static const char *const reserved[] = {
     "struct",   "switch",   "template", "this",      "throw",    "true",      "try",
     "typedef",  "typename", "union",    "unsigned",  "using",    "virtual",   "void",
     "volatile", "while",    "xor",      "threadIdx", "blockIdx", "blockDim",  "gridDim",
-    "warpSize", "min",      "max",      "abs",       "smem",     "smem_base", "thread",
-    "lane",     "warp",     "args",     "NULL",      "INFINITY", "NAN",       "main",
+    "warpSize", "min",      "max",      "abs",       "smem",     "smem_base",
+    "args",     "NULL",      "INFINITY", "NAN",       "main",
     "exp",      "log",      "sin",      "cos",       "tan",      "y0",        "y1",
     "j0",       "j1",
 };

@@ -98,7 +98,9 @@ struct kstmt {
 struct kernel_code {
     struct kblock body;
     VEC(struct array *) arrays;
-    struct var *thread, *lane, *warp; /* as the body uses them; NULL if unused */
+    struct var *thread; /* VAR_THREAD, set before the body; NULL if unused */
+    struct var *lane, *warp; /* set by K_VARs at the body's start; NULL if unused */
+    VEC(struct buffer *) locals; /* LOCAL buffers that are reached by address; others are arrays */
     int32_t registers; /* estimate, for launch bounds and --explain */
     /* by global buffer id: the widest access in bytes, 0 if none (README decision 33) */
     int32_t *alignment;

@@ -119,7 +119,8 @@ static void declare_variables(struct lowering *l) {
 /* -- the thread's place
  * ---------------------------------------------------------------------------------- */
 static struct var *place_variable(struct lowering *l, enum var_kind kind, const char *name,
-                                  int64_t count) {
+                                  int64_t count)
+{
     struct var *v = var_new(l->x, kind, intern_text(l->m->names, name), DTYPE_INDEX, l->k->span);
 
     v->lo = 0;
@@ -128,17 +129,33 @@ static struct var *place_variable(struct lowering *l, enum var_kind kind, const 
     return v;
 }
 
-static void place_variables(struct lowering *l) {
-    int warps = l->k->threads / 32;
+static struct expr *place_set(struct lowering *l, struct var *v, enum function fn)
+{
+    struct kstmt *s = add(l, K_VAR);
 
-    l->code->lane = place_variable(l, VAR_LANE, "lane", 32);
-    l->lane = expr_var(l->x, l->code->lane);
-    l->warp = ix(l, 0);
-    if (warps > 1) {
-        l->code->warp = place_variable(l, VAR_WARP, "warp", warps);
-        l->warp = expr_var(l->x, l->code->warp);
-    }
+    s->set.var = v;
+    s->set.value = expr_binary(l->x, fn, expr_var(l->x, l->code->thread), ix(l, 32));
+    return expr_var(l->x, v);
+}
+
+static void place_variables(struct lowering *l)
+{
+    int threads = l->k->threads;
+
     l->code->thread = l->k->thread;
+    if (!l->code->thread)
+        l->code->thread = place_variable(l, VAR_THREAD, "thread", threads);
+    l->code->lane = place_variable(l, VAR_LANE, "lane", 32);
+    l->lane = expr_var(l->x, l->code->thread);
+    if (threads > 32)
+        l->lane = place_set(l, l->code->lane, FN_FLOORMOD);
+    l->warp = ix(l, 0);
+    if (threads > 32) {
+        l->code->warp = place_variable(l, VAR_WARP, "warp", threads / 32);
+        l->warp = place_set(l, l->code->warp, FN_FLOORDIV);
+    } else {
+        l->code->lane = NULL;
+    }
 }
 
 static void declare_arrays(struct lowering *l) {
@@ -152,6 +169,8 @@ static void declare_arrays(struct lowering *l) {
         if (b->alias) continue;
         if (b->scope == SCOPE_FRAGMENT || (b->scope == SCOPE_LOCAL && !x.dynamic[b->id]))
             l->arrays[b->id] = registers_of(l, b);
+        else if (b->scope == SCOPE_LOCAL)
+            vec_push(l->m->arena, &l->code->locals, b);
     }
     for (i = 0; i < l->k->buffers.count; i++)
         if (l->k->buffers.at[i]->alias)
