@@ -123,9 +123,12 @@ static struct value divide_up(struct sema *s, struct value a, struct value b, st
         struct value q = arithmetic(s, AST_FLOORDIV, down, b, span);
         return value_is_bad(q) ? q : fold_unary(s, AST_NEG, q, span);
     }
-    struct value less = arithmetic(s, AST_SUB, b, value_int(1), span);
-    struct value sum = arithmetic(s, AST_ADD, a, less, span);
-    return arithmetic(s, AST_FLOORDIV, sum, b, span);
+    /* Tile counts are exact: a narrow operand does not wrap on the way up. */
+    struct expr *x = value_index(s, a, span), *y = value_index(s, b, span);
+    if (!x || !y) return value_bad();
+    struct value less = arithmetic(s, AST_SUB, value_ir(y), value_int(1), span);
+    struct value sum = arithmetic(s, AST_ADD, value_ir(x), less, span);
+    return arithmetic(s, AST_FLOORDIV, sum, value_ir(y), span);
 }
 
 struct value build_ceildiv(struct sema *s, const struct call *c) {

@@ -246,9 +246,11 @@ void form_for(struct sema *s, struct env *e, const struct ast_stmt *loop, struct
                    "this loop stands outside a kernel; write it in a 'with T.Kernel(…)'");
         return;
     }
-    if (loop->loop.otherwise) {
-        sema_error(s, loop->span, E0401, "'else' of a loop is not supported yet");
-        return;
+    if (!it.iterator->form) { /* a range of compile-time ints */
+        struct value bounds[3] = {value_int(it.iterator->lo), value_int(it.iterator->hi),
+                                  value_int(it.iterator->step)};
+        it = iterator_of_range(s, 3, bounds, loop->span);
+        if (value_is_bad(it)) return;
     }
     struct loop_form *form = arena_make(s->arena, struct loop_form);
     *form = *it.iterator->form;

@@ -1,7 +1,8 @@
 /* parallel.c: T.Parallel becomes MAPs.
  *
  * The body is built once with an axis variable a loop variable. Perfectly nested T.Parallel loops
- * become more axes of one MAP; any other inner one is a serial loop of each iteration. An extent
+ * become more axes of one MAP; others become MAPs of their own where nothing but memory connects
+ * them with the statements around, else a serial loop of each iteration. An extent
  * that is known at run time only becomes that of the tile indexed by the axis, or of its known
  * bound, with a guard; otherwise a serial loop over chunks. */
 #include "sema/builder.h"
@@ -146,7 +147,7 @@ static int32_t settle_axis(struct sema *s, struct parallel *p, int i, struct blo
     return chunk;
 }
 
-static void finish(struct sema *s, struct parallel *p) {
+static void finish_map(struct sema *s, struct parallel *p) {
     struct stmt *map = p->map;
     struct block *into = s->block;
     bool chunked = false;
@@ -167,6 +168,76 @@ static void finish(struct sema *s, struct parallel *p) {
         sema_error(s, map->span, E0404, "this T.Parallel has more than %d iterations a block",
                    INT32_MAX);
     block_append(into, map);
+}
+
+/* -- Parts ----------------------------------------------------------------------------------------
+ */
+/* Statements whose results other parts of the body may use: then the body stays one MAP. */
+static bool binds_nothing(const struct stmt *st) {
+    switch (st->kind) {
+    case STMT_STORE: return st->store.buffer->scope != SCOPE_LOCAL;
+    case STMT_ATOMIC: return !st->atomic.previous;
+    case STMT_FOR:
+    case STMT_IF:
+    case STMT_PRINT:
+    case STMT_ASSERT: return true;
+    default: return false;
+    }
+}
+
+static void search_private(struct stmt *st, void *data) {
+    bool *found = data;
+    if (st->kind == STMT_SET) *found = true;
+    if (st->kind == STMT_STORE && st->store.buffer->scope == SCOPE_LOCAL) *found = true;
+}
+
+static bool may_split(const struct parallel *p, struct block *body) {
+    bool inner = false, private = false;
+    for (struct stmt *st = body->first; st; st = st->next) {
+        if (!binds_nothing(st)) return false;
+        inner |= is_inner(p, st);
+    }
+    block_walk(body, search_private, &private);
+    return inner && body->first != body->last && !private;
+}
+
+/* The same axes anew, for a MAP of its own. */
+static struct parallel part_new(struct sema *s, const struct parallel *p) {
+    struct parallel part = *p;
+    part.map = stmt_new(s->module, STMT_MAP, p->map->span);
+    for (int i = 0; i < p->rank; i++)
+        part.axis[i].var = axis_var(s, p->axis[i].var->name, p->axis[i].extent, p->map->span);
+    return part;
+}
+
+static void finish_part(struct sema *s, const struct parallel *p, struct block statements) {
+    struct parallel part = part_new(s, p);
+    part.map->map.body = statements;
+    for (int i = 0; i < p->rank; i++)
+        rename_axis(s, &part.map->map.body, p->axis[i].var, expr_var(s->exprs, part.axis[i].var));
+    finish_map(s, &part);
+}
+
+/* Iterations are independent, so each inner T.Parallel may run as a MAP of its own, between those
+ * of the statements around it. */
+static void finish(struct sema *s, struct parallel *p) {
+    struct block *body = &p->map->map.body;
+    if (!may_split(p, body)) {
+        finish_map(s, p);
+        return;
+    }
+    struct stmt *st = body->first, *next;
+    while (st) {
+        struct block part = {NULL, NULL};
+        bool inner = is_inner(p, st);
+        do {
+            next = st->next;
+            st->next = NULL;
+            block_append(&part, st);
+            st = next;
+        } while (st && !inner && !is_inner(p, st));
+        finish_part(s, p, part);
+    }
 }
 
 /* -- The loop ------------------------------------------------------------------------------------
