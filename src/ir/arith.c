@@ -81,6 +81,17 @@ static uint64_t format_encode(double v, const struct format *f, enum dtype t) {
     return sign | (((uint64_t)field << f->mantissa) + fraction - ((uint64_t)1 << f->mantissa));
 }
 
+/* The fields of an f16 or bf16 moved to where f32 has them. */
+static double widen16(uint64_t bits, enum dtype t) {
+    uint32_t wide = (uint32_t)(bits & 0x7fff) << (t == DTYPE_F16 ? 13 : 16);
+    bool special = t == DTYPE_F16 && (bits & 0x7c00) == 0x7c00;
+    if (special) wide |= 0x7f800000;
+    float v;
+    memcpy(&v, &wide, sizeof v);
+    if (t == DTYPE_F16 && !special) v *= 0x1p112f;
+    return (double)(bits & 0x8000 ? -v : v);
+}
+
 static double format_decode(uint64_t bits, const struct format *f, enum dtype t) {
     int fields = (1 << f->exponent) - 1;
     uint64_t fraction = bits & (((uint64_t)1 << f->mantissa) - 1);
@@ -130,6 +141,7 @@ union scalar scalar_of_bits(uint64_t bits, enum dtype t) {
         memcpy(&v, &low, sizeof v);
         return (union scalar){.f = (double)v};
     }
+    if (t == DTYPE_F16 || t == DTYPE_BF16) return (union scalar){.f = widen16(bits, t)};
     const struct format *f = format_of(t);
     if (f) return (union scalar){.f = format_decode(bits, f, t)};
     if (t == DTYPE_BOOL) return (union scalar){.i = (bits & 0xff) != 0};

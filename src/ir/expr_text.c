@@ -346,9 +346,10 @@ static struct expr *read_named(struct reader *r) {
     }
     if (!strcmp(name, "true") || !strcmp(name, "false"))
         return expr_bool(r->names->exprs, *name == 't');
-    if (cursor_take(r->c, "(")) return read_call(r, name);
-    if (cursor_take(r->c, "[")) return read_load(r, name);
-    if (cursor_take(r->c, "{")) return read_element(r, name);
+    bool called = r->c->at < r->c->end && strchr("([{", *r->c->at); /* "x {" opens a block */
+    if (called && cursor_take(r->c, "(")) return read_call(r, name);
+    if (called && cursor_take(r->c, "[")) return read_load(r, name);
+    if (called && cursor_take(r->c, "{")) return read_element(r, name);
     struct var *v = r->names->var(r->names->data, name);
     return v ? expr_var(r->names->exprs, v) : fail(r, "no variable", name);
 }
