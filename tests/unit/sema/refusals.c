@@ -69,8 +69,8 @@ static void check_refusals(void **state) {
     const char *at = all.at;
     for (const char *error; (error = next_error(&at, r->path, &line));) {
         const char *message = arena_strndup(a, error, strcspn(error, "\n"));
-        bool good = line_expects(a, s, line, &text, &code) && strstr(message, text)
-                    && strstr(message, code);
+        bool good = line_expects(a, s, line, &text, &code) && strstr(message, text) &&
+                    strstr(message, code);
         if (!good) print_error("%s:%d: unexpected: %s\n", r->path, line, message);
         faults += !good;
         seen[line] = true;
@@ -89,8 +89,8 @@ int main(int count, char **path) {
     struct CMUnitTest *tests = calloc((size_t)count, sizeof *tests);
     for (int i = 1; i < count; i++) {
         list[i].path = path[i];
-        tests[i - 1] = (struct CMUnitTest){.name = path[i], .test_func = check_refusals,
-                                           .initial_state = &list[i]};
+        tests[i - 1] = (struct CMUnitTest){
+            .name = path[i], .test_func = check_refusals, .initial_state = &list[i]};
     }
     int failed = _cmocka_run_group_tests("refusals", tests, (size_t)(count - 1), NULL, NULL);
     free(tests);
