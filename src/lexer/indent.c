@@ -64,10 +64,17 @@ void line_begins(struct lexer *x, const char *blanks, size_t length) {
                 top(x), left);
 }
 
+/* Of several on one line the innermost stands for all. */
 static void report_unclosed(struct lexer *x) {
-    struct bracket b = x->brackets.at[x->brackets.count - 1];
-    diag_report(x->diag, b.span, E0104, "%s is never closed", token_text(b.kind));
-    lexer_bad(x, b.span.begin);
+    for (int i = 0; i < x->brackets.count; i++) {
+        struct bracket b = x->brackets.at[i];
+        int line = source_position(x->source, b.span.begin).line;
+        bool last = i + 1 == x->brackets.count;
+        if (!last && source_position(x->source, x->brackets.at[i + 1].span.begin).line == line)
+            continue;
+        diag_report(x->diag, b.span, E0104, "%s is never closed", token_text(b.kind));
+        lexer_bad(x, b.span.begin);
+    }
     x->brackets.count = 0;
 }
 

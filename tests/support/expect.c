@@ -49,7 +49,7 @@ static void read_expectation(struct expectations *e, struct expectation x, const
     }
     text++;
     const char *open = NULL;
-    while (end > text && strchr(" \t\r\"'", end[-1])) end--;
+    while (end > text && strchr(" \t\r", end[-1])) end--;
     if (end > text && end[-1] == ']')
         for (const char *p = text; p < end; p++)
             if (*p == '[' && p[-1] == ' ') open = p;
