@@ -63,6 +63,11 @@ static bool four_bytes_together(const struct stmt *s, int bytes) {
     return false;
 }
 
+static bool is_zero(const struct expr *e) {
+    int64_t i;
+    return e->kind == EXPR_FLOAT ? e->number == 0 : expr_is_int(e, &i) && i == 0;
+}
+
 bool copy_can_be_async(const struct module *m, const struct stmt *s, const char **why) {
     const struct buffer *from = s->copy.src.buffer, *to = s->copy.dst.buffer;
     *why = NULL;
@@ -72,7 +77,7 @@ bool copy_can_be_async(const struct module *m, const struct stmt *s, const char 
         *why = "the target has no asynchronous copies";
     else if (from->dtype != to->dtype)
         *why = "it converts its elements";
-    else if (from->safe_value)
+    else if (from->safe_value && !is_zero(from->safe_value))
         *why = "the tensor has a safe value other than zero";
     else if (layout_is_none(&s->copy.domain.layout))
         *why = "its threads are not decided";
@@ -81,8 +86,7 @@ bool copy_can_be_async(const struct module *m, const struct stmt *s, const char 
     return *why == NULL;
 }
 
-/* -- Copies that stand outside rings
- * ------------------------------------------------------------------ */
+/* -- Copies that stand outside rings ----------------------------------------------------------- */
 
 static void fill_block(struct module *m, struct block *b) {
     for (struct stmt *s = b->first, *next; s; s = next) {

@@ -33,8 +33,7 @@ struct stmt *build_set(struct module *m, struct span span, struct var *v, struct
     return s;
 }
 
-/* -- Domains
- * --------------------------------------------------------------------------------------- */
+/* -- Domains ----------------------------------------------------------------------------------- */
 
 struct domain build_domain(struct module *m, int rank, const int32_t *extent,
                            const struct layout *layout) {
@@ -152,8 +151,7 @@ struct stmt *build_zero(struct module *m, struct span span, const struct region 
     return s;
 }
 
-/* -- Loops
- * ------------------------------------------------------------------------------------------ */
+/* -- Loops ------------------------------------------------------------------------------------- */
 
 int64_t loop_trip(const struct stmt *loop) {
     int64_t distance;

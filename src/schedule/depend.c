@@ -15,8 +15,7 @@ struct finder {
     VEC(struct stmt *) lets; /* directly in the body, so far */
 };
 
-/* -- Jumps and writes
- * ----------------------------------------------------------------------------------- */
+/* -- Jumps and writes -------------------------------------------------------------------------- */
 
 bool loop_jumps(const struct block *body) {
     for (const struct stmt *s = body->first; s; s = s->next) {
@@ -51,8 +50,7 @@ bool block_writes(struct module *m, const struct block *body, const struct buffe
     return w.found != NULL;
 }
 
-/* -- Expressions that mean the same one iteration earlier
- * --------------------------------------------- */
+/* -- Expressions that mean the same one iteration earlier -------------------------------------- */
 
 struct binding {
     const struct expr *e;
@@ -93,8 +91,7 @@ static struct expr *fold_lets(const struct finder *f, struct expr *e) {
     return e;
 }
 
-/* -- Candidates
- * ------------------------------------------------------------------------------------------ */
+/* -- Candidates -------------------------------------------------------------------------------- */
 
 static void refuse(const struct finder *f, const struct buffer *b, const struct stmt *at,
                    const struct stmt *other, const char *why) {
@@ -152,8 +149,7 @@ static const char *copy_fault(const struct finder *f, const struct load *l) {
     return NULL;
 }
 
-/* -- Reads and writes of one buffer
- * ----------------------------------------------------------------------- */
+/* -- Reads and writes of one buffer ------------------------------------------------------------ */
 
 static bool contains(const struct region *outer, const struct region *inner) {
     for (int i = 0; i < outer->buffer->rank; i++) {
@@ -280,8 +276,7 @@ static void check_body(struct check *c) {
     }
 }
 
-/* -- Values that leave the loop
- * ------------------------------------------------------------------------------ */
+/* -- Values that leave the loop ---------------------------------------------------------------- */
 
 struct flow {
     struct check *check;
@@ -336,9 +331,7 @@ static void flow_block(struct flow *w, const struct block *b) {
     }
 }
 
-/* -- The answer
- * ------------------------------------------------------------------------------------------------
- */
+/* -- The answer -------------------------------------------------------------------------------- */
 
 static bool check_buffer(struct finder *f, struct buffer *b) {
     struct check c = {.finder = f, .buffer = b, .whole = fills_whole(f, b)};

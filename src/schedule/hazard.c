@@ -15,8 +15,7 @@ enum { COMPLETE = INT32_MAX };
 
 static bool writes(const struct use *u) { return u->kind & ACCESS_WRITE; }
 
-/* -- Slots
- * ------------------------------------------------------------------------------------------- */
+/* -- Slots ------------------------------------------------------------------------------------- */
 
 static const struct counter *counter_of(const struct hazards *h, const struct expr *e) {
     if (e->kind != EXPR_VAR) return NULL;
@@ -49,8 +48,7 @@ static bool slots_differ(struct slot a, struct slot b) {
     return a.value != b.value;
 }
 
-/* -- Conflicts
- * --------------------------------------------------------------------------------------- */
+/* -- Conflicts --------------------------------------------------------------------------------- */
 
 static bool disjoint(const struct event *e, const struct use *x, const struct use *y) {
     if (x->access.buffer != y->access.buffer) return false;
@@ -112,8 +110,7 @@ static void record(struct hazards *h, const struct event *e, const struct use *y
     vec_push(h->arena, &h->found, found);
 }
 
-/* -- States
- * ------------------------------------------------------------------------------------------- */
+/* -- States ------------------------------------------------------------------------------------ */
 
 static bool event_equal(const struct event *a, const struct event *b) {
     return a->use == b->use && a->forgotten == b->forgotten && a->slot.kind == b->slot.kind &&
@@ -183,8 +180,7 @@ static void state_forget(struct hazards *h, struct state *s, const struct var *v
     }
 }
 
-/* -- Running
- * ------------------------------------------------------------------------------------------ */
+/* -- Running ----------------------------------------------------------------------------------- */
 
 struct jumps { /* of the loop around */
     struct state leave, again;
@@ -344,8 +340,7 @@ static void run_children(struct hazards *h, int parent, bool otherwise, struct s
         if (h->outline.nodes.at[i].otherwise == otherwise) run_node(h, i, s, j);
 }
 
-/* -- Entry points
- * -------------------------------------------------------------------------------------- */
+/* -- Entry points ------------------------------------------------------------------------------ */
 
 int hazards_find(struct hazards *h, struct hazard const **list) {
     struct state s = {0};

@@ -67,29 +67,25 @@ struct lifetime {
 struct lifetime *lifetimes_of(struct module *m, struct arena *a, const struct outline *o,
                               const struct kernel *k);
 
-/* -- registers.c: estimates in 32-bit registers a thread
- * ------------------------------------------- */
+/* -- registers.c: estimates in 32-bit registers a thread --------------------------------------- */
 enum { REGISTERS_BASE = 50 }; /* addresses, counters, temporaries (measured: 40 to 52) */
 int fragment_registers(const struct buffer *b);
 /* Registers of the fragments and locals that live while `at` runs. */
 int live_registers(struct module *m, struct kernel *k, const struct stmt *at);
 
-/* -- async.c
- * ------------------------------------------------------------------------------------------ */
+/* -- async.c ----------------------------------------------------------------------------------- */
 /* May the COPY be done by cp.async? If not, *why says so in words. */
 bool copy_can_be_async(const struct module *m, const struct stmt *copy, const char **why);
 /* Makes the copies that fill shared memory asynchronous wherever they stand, each run of them
  * closed by a COMMIT. */
 void async_fills(struct module *m, struct kernel *k);
 
-/* -- uniform.c
- * ------------------------------------------------------------------------------------------ */
+/* -- uniform.c --------------------------------------------------------------------------------- */
 struct uniformity;
 struct uniformity *uniformity_of(struct module *m, struct arena *scratch, struct kernel *k);
 bool expr_is_uniform(const struct uniformity *u, const struct expr *e);
 
-/* -- depend.c: which loads of a loop may run ahead
- * --------------------------------------------------- */
+/* -- depend.c: which loads of a loop may run ahead --------------------------------------------- */
 struct load {
     struct stmt *copy;   /* as it stands in the loop */
     struct block *block; /* that holds it: the loop's body, or a branch in it */
@@ -109,8 +105,7 @@ bool loop_jumps(const struct block *body);
 /* Does any statement of the block write the buffer? */
 bool block_writes(struct module *m, const struct block *body, const struct buffer *b);
 
-/* -- ring.c
- * ------------------------------------------------------------------------------------------- */
+/* -- ring.c ------------------------------------------------------------------------------------ */
 /* Gives the buffer `slots` slots: a new axis 0. All accesses in the kernel get slot 0. */
 void ring_add(struct module *m, struct kernel *k, struct buffer *b, int slots);
 /* Replaces the slot of every access to the buffer in the statements. */
@@ -118,8 +113,7 @@ void ring_select(struct module *m, struct block *body, struct buffer *b, struct 
 int64_t shared_bytes_of(const struct buffer *b, int slots); /* storage with so many slots */
 int shared_alignment(const struct buffer *b);
 
-/* -- steps.c: a gemm as steps of one instruction depth
- * ------------------------------------------------- */
+/* -- steps.c: a gemm as steps of one instruction depth ----------------------------------------- */
 struct operand_plan {
     struct buffer *step;  /* fragment [slots, rows, columns] of one step; NULL: none is needed */
     struct buffer *whole; /* fragment of all steps, filled before */
@@ -146,15 +140,13 @@ void steps_fetch(const struct steps *s, struct block *to, struct expr *step, int
 void steps_fetch_whole(const struct steps *s, struct block *to, bool b);
 void steps_multiply(const struct steps *s, struct block *to, struct expr *step, struct expr *slot);
 
-/* -- pipeline.c
- * ------------------------------------------------------------------------------------------ */
+/* -- pipeline.c -------------------------------------------------------------------------------- */
 /* Appends the loads of the iteration whose loop variable is `value` into slot `slot`, and a COMMIT
  * if they are asynchronous. Loads of an iteration beyond the last do nothing. */
 void append_fill(struct place_in in, struct block *to, const struct stmt *loop,
                  const struct loads *loads, struct expr *value, struct expr *slot);
 
-/* -- mainloop.c
- * ------------------------------------------------------------------------------------------ */
+/* -- mainloop.c -------------------------------------------------------------------------------- */
 /* Is the loop body one gemm on the loaded buffers for which fragments of the next step should be
  * loaded across the back edge? */
 bool mainloop_fits(struct place_in in, const struct stmt *loop, const struct loads *loads,
@@ -162,8 +154,7 @@ bool mainloop_fits(struct place_in in, const struct stmt *loop, const struct loa
 void mainloop_build(struct place_in in, struct block *b, struct stmt *loop,
                     const struct loads *loads, int slots);
 
-/* -- hazard.c: which accesses nothing orders
- * ---------------------------------------------------------------- */
+/* -- hazard.c: which accesses nothing orders --------------------------------------------------- */
 struct hazards;
 struct hazard {
     int first, second; /* nodes */
@@ -191,15 +182,11 @@ void hazards_fold(struct hazards *h, const struct buffer *x, const struct buffer
  */
 int hazards_report_divergent(struct hazards *h);
 
-/* -- sync.c
- * ---------------------------------------------------------------------------------------------------------
- */
+/* -- sync.c ------------------------------------------------------------------------------------ */
 /* Adds the barriers and waits that let x and y share storage. */
 void sync_order(struct module *m, struct kernel *k, const struct buffer *x, const struct buffer *y);
 
-/* -- shared.c
- * ------------------------------------------------------------------------------------------------------
- */
+/* -- shared.c ---------------------------------------------------------------------------------- */
 /* Bytes that the shared buffers will take if buffer i of the kernel gets slots[i] slots (0: as it
  * is), reuse by lifetimes included. */
 int64_t shared_estimate(struct module *m, struct kernel *k, const int *slots);

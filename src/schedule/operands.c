@@ -11,8 +11,7 @@ struct scope_of_loop {   /* the innermost loop around what is being rewritten */
     struct block *block; /* that holds the loop */
 };
 
-/* -- Operands that do not change in the loop
- * ---------------------------------------------------------- */
+/* -- Operands that do not change in the loop --------------------------------------------------- */
 
 struct changes {
     const struct stmt *loop;
@@ -73,8 +72,7 @@ static void hoist(struct steps *s, struct scope_of_loop around, bool b) {
                 r->buffer->name->text, steps_whole_registers(s, b));
 }
 
-/* -- Tensor-core gemms
- * ------------------------------------------------------------------------------- */
+/* -- Tensor-core gemms ------------------------------------------------------------------------- */
 
 static void unrolled_steps(const struct steps *s, struct block *to, int count) {
     struct module *m = s->in.module;
@@ -113,8 +111,7 @@ static void tensor_core(struct steps *s, struct block *to) {
     steps_multiply(s, to, last, index_of(m, 0));
 }
 
-/* -- Plain FMA
- * ----------------------------------------------------------------------------------------- */
+/* -- Plain FMA --------------------------------------------------------------------------------- */
 
 static struct expr *element(struct steps *s, bool b, struct expr *row, struct expr *column) {
     struct module *m = s->in.module;
@@ -171,8 +168,7 @@ static void plain_fma(struct steps *s, struct block *to) {
     block_append(to, loop);
 }
 
-/* -- The pass
- * ------------------------------------------------------------------------------------------ */
+/* -- The pass ---------------------------------------------------------------------------------- */
 
 static void clear_first(struct module *m, const struct stmt *gemm, struct block *to) {
     struct expr *clear = gemm->gemm.clear;

@@ -41,8 +41,7 @@ struct outline outline_of(struct arena *a, struct kernel *k) {
     return o;
 }
 
-/* -- Accesses
- * --------------------------------------------------------------------------------------- */
+/* -- Accesses ---------------------------------------------------------------------------------- */
 
 struct reads {
     struct module *module;
@@ -78,8 +77,7 @@ void node_accesses(struct module *m, const struct node *n,
     stmt_expressions(n->stmt, visit_reads, &r);
 }
 
-/* -- Lifetimes
- * --------------------------------------------------------------------------------------- */
+/* -- Lifetimes --------------------------------------------------------------------------------- */
 
 struct touch { /* one access, or none before the first */
     int node;

@@ -27,9 +27,7 @@ struct plans {
     VEC(struct plan) at;
 };
 
-/* -- Loads
- * ------------------------------------------------------------------------------------------------
- */
+/* -- Loads ------------------------------------------------------------------------------------- */
 
 /* value < hi, or > hi for a negative step; NULL where that is certain. */
 static struct expr *in_range(struct module *m, const struct stmt *loop, struct expr *value) {
@@ -54,7 +52,9 @@ static struct stmt *load_at(struct module *m, const struct stmt *loop, const str
     struct expr *to[1] = {value};
     copy.first->copy.guard = l->guard;
     block_substitute(m, &copy, 1, from, to);
-    copy.first->copy.guard = both(m, in_range(m, loop, value), copy.first->copy.guard);
+    struct expr *guard = both(m, in_range(m, loop, value), copy.first->copy.guard);
+    int64_t known;
+    copy.first->copy.guard = guard && expr_is_int(guard, &known) && known ? NULL : guard;
     copy.first->copy.async = l->async;
     return copy.first;
 }
@@ -70,8 +70,7 @@ void append_fill(struct place_in in, struct block *to, const struct stmt *loop,
     if (loads->async) block_append(to, stmt_new(m, STMT_COMMIT, loop->span));
 }
 
-/* -- The general form
- * ------------------------------------------------------------------------------------- */
+/* -- The general form -------------------------------------------------------------------------- */
 
 static void insert_all(struct block *b, struct stmt *at, struct block *made) {
     for (struct stmt *s = made->first, *next; s; s = next) {
@@ -128,8 +127,7 @@ static void make_serial(struct stmt *loop) {
     loop->loop.var->unrolled = unroll;
 }
 
-/* -- How many slots
- * ---------------------------------------------------------------------------------------- */
+/* -- How many slots ---------------------------------------------------------------------------- */
 
 static void slots_by_buffer(const struct plans *all, int *slots) {
     const struct kernel *k = all->in.kernel;
@@ -177,9 +175,7 @@ static void fit(struct plans *all) {
             report_fewer(all, &all->at.at[p], asked, bytes);
 }
 
-/* -- The pass
- * ------------------------------------------------------------------------------------------------
- */
+/* -- The pass ---------------------------------------------------------------------------------- */
 
 static void plan_loop(struct plans *all, struct block *b, struct stmt *loop) {
     struct plan p = {.loop = loop, .block = b, .asked = loop->loop.stages, .slots = 1};

@@ -27,8 +27,7 @@ static int64_t round_up(int64_t value, int64_t to) { return (value + to - 1) / t
 
 static bool meet(const struct packing *p, int a, int b) { return p->apart[a * p->count + b]; }
 
-/* -- Offsets
- * ---------------------------------------------------------------------------------------------- */
+/* -- Offsets ----------------------------------------------------------------------------------- */
 
 /* The lowest free place for item i among those placed already. */
 static int64_t lowest(const struct packing *p, const int *order, int placed, int i) {
@@ -106,8 +105,7 @@ static void solve(struct packing *p) {
     pack(p, p->best);
 }
 
-/* -- What may overlap
- * ---------------------------------------------------------------------------------------- */
+/* -- What may overlap -------------------------------------------------------------------------- */
 
 static bool lives_meet(const struct item *a, const struct item *b) {
     return a->life.begin <= b->life.end && b->life.begin <= a->life.end;
@@ -167,9 +165,7 @@ int64_t shared_estimate(struct module *m, struct kernel *k, const int *slots) {
     return total < 0 ? 0 : total;
 }
 
-/* -- Reports
- * ---------------------------------------------------------------------------------------------------
- */
+/* -- Reports ----------------------------------------------------------------------------------- */
 
 void shared_table(struct module *m, struct kernel *k, const int *slots) {
     for (int i = 0; i < k->buffers.count; i++) {
@@ -208,9 +204,7 @@ static void remark(struct module *m, struct kernel *k, const struct packing *p) 
                 m->target->shared_block);
 }
 
-/* -- The pass
- * ----------------------------------------------------------------------------------------------------
- */
+/* -- The pass ---------------------------------------------------------------------------------- */
 
 static void add_orders(struct module *m, struct kernel *k, const struct packing *p) {
     for (int i = 0; i < p->count; i++)

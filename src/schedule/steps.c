@@ -57,8 +57,7 @@ static bool in_place(const struct steps *s, bool b) {
     return x->scope == SCOPE_FRAGMENT && x->dtype == operand_type(s, b) && s->rest == 0;
 }
 
-/* -- Layouts
- * ---------------------------------------------------------------------------------------- */
+/* -- Layouts ----------------------------------------------------------------------------------- */
 
 /* Warps beyond those that the gemm divides hold further copies. */
 static void add_copies(const struct steps *s, struct layout *l) {
@@ -129,8 +128,7 @@ void steps_make_whole(struct steps *s, bool b) {
     p->whole = make_fragment(s, b, 1, s->count * s->row->k);
 }
 
-/* -- Statements
- * -------------------------------------------------------------------------------------- */
+/* -- Statements -------------------------------------------------------------------------------- */
 
 /* The fragment's part [slot, rows, columns], of which `depth` along k. */
 static struct region part_of(const struct steps *s, struct buffer *f, struct expr *slot,

@@ -19,8 +19,7 @@ static int lifted(const struct outline *o, int first, int node) {
     return node;
 }
 
-/* -- Waits
- * --------------------------------------------------------------------------------------------- */
+/* -- Waits ------------------------------------------------------------------------------------- */
 
 static void add_wait(struct hazards *h, const struct hazard *z) {
     struct fence *f = hazards_fence(h, lifted(hazards_outline(h), z->first, z->second));
@@ -49,8 +48,7 @@ static void place_waits(struct hazards *h) {
     }
 }
 
-/* -- Barriers
- * -------------------------------------------------------------------------------------------- */
+/* -- Barriers ---------------------------------------------------------------------------------- */
 
 struct choice {
     int node, left; /* hazards that remain */
@@ -104,8 +102,7 @@ static void drop_needless(struct hazards *h) {
     }
 }
 
-/* -- The pass
- * --------------------------------------------------------------------------------------------- */
+/* -- The pass ---------------------------------------------------------------------------------- */
 
 static void put(struct module *m, const struct node *n, enum stmt_kind kind, int groups) {
     struct stmt *s = stmt_new(m, kind, n->stmt->span);

@@ -1,8 +1,7 @@
 /* uses.c: the accesses of a kernel to memory that its threads share, and who does them. */
 #include "hazard.h"
 
-/* -- Threads
- * ------------------------------------------------------------------------------------------ */
+/* -- Threads ----------------------------------------------------------------------------------- */
 
 struct owner_digit {
     int64_t weight;
@@ -135,8 +134,7 @@ static struct thread_map map_of(const struct hazards *h, const struct stmt *s,
     return (struct thread_map){0};
 }
 
-/* -- Uses
- * --------------------------------------------------------------------------------------------- */
+/* -- Uses -------------------------------------------------------------------------------------- */
 
 static const struct buffer *storage(const struct buffer *b) {
     while (b->alias) b = b->alias;
@@ -198,8 +196,12 @@ static void gather_uses(struct hazards *h) {
     h->first_use[count] = h->uses.count;
 }
 
-/* -- Counters
- * ------------------------------------------------------------------------------------------ */
+/* Within a MAP the region is the box over all iterations; the slot is the same in all of them. */
+const struct expr *use_slot(const struct use *u) {
+    return u->access.index ? u->access.index[0] : u->access.region.base[0];
+}
+
+/* -- Counters ---------------------------------------------------------------------------------- */
 
 static bool is_binding(const struct stmt *s, enum stmt_kind kind, const struct var *v) {
     return s->kind == kind && s->let.var == v;
@@ -236,7 +238,8 @@ static void find_counters(struct hazards *h) {
         if (u->root->ring <= 0 || u->access.buffer != u->root) continue;
         for (int c = 0; c < h->counters.count; c++)
             if (expr_uses_var(use_slot(u), h->counters.at[c].var))
-                vec_push(h->arena, &h->counted, ((struct counted){u->root, h->counters.at[c].loop}));
+                vec_push(h->arena, &h->counted,
+                         ((struct counted){u->root, h->counters.at[c].loop}));
     }
 }
 
@@ -263,8 +266,7 @@ struct fence *hazards_fence(struct hazards *h, int node) {
     return &h->fences[node];
 }
 
-/* -- Exchanges where no barrier can stand
- * --------------------------------------------------------------- */
+/* -- Exchanges where no barrier can stand ------------------------------------------------------ */
 
 static bool may_meet(const struct use *x, const struct use *y) {
     for (int i = 0; i < x->access.buffer->rank && x->access.buffer == y->access.buffer; i++) {

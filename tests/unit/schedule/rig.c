@@ -104,8 +104,7 @@ struct region rig_whole(struct rig *r, struct buffer *b) {
     return region_whole(r->m, b);
 }
 
-/* -- Statements
- * ------------------------------------------------------------------------------------ */
+/* -- Statements -------------------------------------------------------------------------------- */
 
 static struct var *new_var(struct rig *r, const char *name, enum var_kind kind, int64_t hi) {
     struct var *v =
@@ -211,8 +210,7 @@ struct expr *rig_dim(struct rig *r, const char *name) {
     return expr_var(r->m->exprs, v);
 }
 
-/* -- Founding kernels
- * ------------------------------------------------------------------------------ */
+/* -- Founding kernels -------------------------------------------------------------------------- */
 
 static struct expr *times(struct rig *r, struct expr *a, int b) {
     return expr_binary(r->m->exprs, FN_MUL, a, rig_int(r, b));
@@ -292,8 +290,7 @@ struct rig build_attention(const struct shape *s) {
     return r;
 }
 
-/* -- Looking at the result
- * --------------------------------------------------------------------------- */
+/* -- Looking at the result --------------------------------------------------------------------- */
 
 void run_schedule(struct rig *r) {
     pipeline(r->m);
