@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { BYTES = 256 * 1024, NOBODY = -1, MANY = -2 };
+enum { BYTES = 96 * 1024, NOBODY = -1, MANY = -2 };
 
 struct byte {
     int wrote, write_epoch; /* the last write */
