@@ -72,6 +72,19 @@ static void split(const struct affine *a, int64_t c, struct affine *whole, struc
     }
 }
 
+/* Moves the terms of rest whose values c divides, though not their coefficients, to `multiples`. */
+static void take_multiples(struct affine *rest, int64_t c, struct affine *multiples) {
+    struct affine others = {.constant = rest->constant};
+    *multiples = (struct affine){0};
+    for (int i = 0; i < rest->count; i++) {
+        struct interval term = interval_scale(interval_of(rest->atom[i]), rest->coefficient[i]);
+        struct affine *part = term.divisor % c ? &others : multiples;
+        part->atom[part->count] = rest->atom[i];
+        part->coefficient[part->count++] = rest->coefficient[i];
+    }
+    *rest = others;
+}
+
 /* The quotient by c if it is the same for all values. */
 static bool one_quotient(const struct affine *a, int64_t c, int64_t *q) {
     struct interval r = affine_interval(a);
@@ -107,10 +120,16 @@ static struct expr *quotient(struct exprs *x, const struct affine *a, int64_t c)
 
 /* The quotient of what has no part that c divides. */
 static struct expr *rest_quotient(struct exprs *x, const struct affine *rest, int64_t c) {
-    struct affine steps, below;
+    struct affine steps, below, others = *rest, multiples;
     int64_t q, g = find_step(rest, c, &steps, &below), d, product_of;
     if (one_quotient(rest, c, &q)) return expr_index(x, q);
     if (g > 1) return quotient(x, &steps, c / g);
+    take_multiples(&others, c, &multiples);
+    bool more = others.count || others.constant;
+    if (multiples.count && more && one_quotient(&others, c, &q)) {
+        struct expr *e = quotient(x, &multiples, c);
+        return e ? expr_binary(x, FN_ADD, e, expr_index(x, q)) : NULL;
+    }
     struct expr *a = affine_expr(x, rest);
     if (is_op(a, FN_FLOORDIV) && expr_is_int(a->args[1], &d) && d > 0 &&
         !__builtin_mul_overflow(c, d, &product_of))
@@ -122,7 +141,7 @@ static struct expr *quotient(struct exprs *x, const struct affine *a, int64_t c)
     struct affine whole, rest, part;
     split(a, c, &whole, &rest);
     struct expr *q = rest_quotient(x, &rest, c);
-    if (!affine_of(q, &part) || !affine_add_scaled(&whole, &part, 1)) return NULL;
+    if (!q || !affine_of(q, &part) || !affine_add_scaled(&whole, &part, 1)) return NULL;
     return affine_expr(x, &whole);
 }
 
@@ -130,6 +149,7 @@ static struct expr *remainder_of(struct exprs *x, const struct affine *a, int64_
     struct affine whole, rest, steps, below;
     int64_t q, d;
     split(a, c, &whole, &rest);
+    take_multiples(&rest, c, &whole);
     if (one_quotient(&rest, c, &q)) {
         if (__builtin_mul_overflow(q, c, &d) ||
             __builtin_sub_overflow(rest.constant, d, &rest.constant))
