@@ -223,9 +223,14 @@ static void exec_value(struct sema *s, struct env *e, const struct ast_stmt *st)
                                        : "T.Kernel(…) belongs into 'with T.Kernel(…) as …:'");
 }
 
-static void exec_import(struct sema *s, struct env *e, const struct ast_stmt *st) {
-    struct value v = module_imported(s, st->import.module->text);
-    if (st->import.as && v.kind != VALUE_ABSENT) env_bind(s, e, st->import.as, v, st->span);
+/* T, tilelang and math are there anyway; an import may give them, or what they hold, other names. */
+static void exec_import(struct sema *s, struct env *e, const struct ast_stmt *st)
+{
+    const char *module = st->import.module->text;
+    struct sym *as = st->import.as ? st->import.as : st->import.module;
+    struct value v = module_imported(s, module);
+    if (v.kind != VALUE_ABSENT && !strchr(as->text, '.'))
+        env_bind(s, e, as, v, st->span);
 }
 
 static enum flow exec_with(struct sema *s, struct env *e, const struct ast_stmt *st) {

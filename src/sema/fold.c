@@ -47,7 +47,7 @@ static struct value int_shift(struct sema *s, enum ast_operator op, int64_t a, i
     if (b < 0) return sema_bad(s, span, E0203, "shift by the negative count %lld", (long long)b);
     if (op == AST_SHR) return value_int(b > 63 ? (a < 0 ? -1 : 0) : a >> b);
     if (a == 0) return value_int(0);
-    if (b > 62 || a > (INT64_MAX >> b) || a < (INT64_MIN >> b)) return overflow(s, op, a, b, span);
+    if (b > 63 || a > (INT64_MAX >> b) || a < (INT64_MIN >> b)) return overflow(s, op, a, b, span);
     return value_int((int64_t)((uint64_t)a << b));
 }
 
@@ -173,9 +173,12 @@ struct value fold_binary(struct sema *s, enum ast_operator op, struct value a, s
                          struct span span) {
     if (a.kind == VALUE_BAD || b.kind == VALUE_BAD) return value_bad();
     if (!value_is_number(a) || !value_is_number(b)) return container_binary(s, op, a, b, span);
-    if (a.kind == VALUE_FLOAT || b.kind == VALUE_FLOAT)
-        return float_binary(s, op, value_as_double(a), value_as_double(b), span);
     bool bits = op == AST_BITAND || op == AST_BITOR || op == AST_BITXOR;
+    bool integral = bits || op == AST_SHL || op == AST_SHR;
+    bool floating = a.kind == VALUE_FLOAT || b.kind == VALUE_FLOAT;
+    if (floating && integral) return no_operator(s, op, a, b, span);
+    if (floating)
+        return float_binary(s, op, value_as_double(a), value_as_double(b), span);
     struct value r = int_binary(s, op, value_as_int(a), value_as_int(b), span);
     if (bits && a.kind == VALUE_BOOL && b.kind == VALUE_BOOL && r.kind == VALUE_INT)
         return value_bool(r.integer != 0);

@@ -62,12 +62,6 @@ struct value module_named(struct sema *s, const char *name) {
     return (struct value){.kind = VALUE_ABSENT};
 }
 
-struct value module_imported(struct sema *s, const char *dotted) {
-    (void)s;
-    const char *path = canonical(dotted);
-    return path ? module_value(path) : (struct value){.kind = VALUE_ABSENT};
-}
-
 /* -- Constants
  * -------------------------------------------------------------------------------------- */
 
@@ -176,4 +170,19 @@ struct value module_member(struct sema *s, const char *path, struct sym *name, s
     if (row) return (struct value){.kind = VALUE_BUILTIN, .builtin = row};
     struct value v = constant_member(s, path, name->text);
     return v.kind == VALUE_ABSENT ? no_member(s, path, name, span) : v;
+}
+
+/* import a.b.c as x, from a.b import c as x: a module, or a member of one. */
+struct value module_imported(struct sema *s, const char *dotted) {
+    const char *path = canonical(dotted), *dot = strrchr(dotted, '.');
+    struct value none = {.kind = VALUE_ABSENT};
+    if (path)
+        return module_value(path);
+    path = dot ? canonical(arena_strndup(s->arena, dotted, (size_t)(dot - dotted))) : NULL;
+    if (!path)
+        return none;
+    const struct builtin *row = builtin_find(path, dot + 1);
+    if (!row && (!strcmp(path, "tilelang") || !strcmp(path, "T.math")))
+        row = builtin_find(*path == 't' ? "T" : "math", dot + 1);
+    return row ? (struct value){.kind = VALUE_BUILTIN, .builtin = row} : constant_member(s, path, dot + 1);
 }

@@ -44,8 +44,22 @@ static bool whole_of(struct sema *s, struct buffer *b, struct span span, struct 
     return true;
 }
 
+/* A corner that leaves axes out is hardly meant as a row of everything behind it. */
+static bool corner_is_complete(struct sema *s, const struct subscript *a, struct span span) {
+    const struct buffer *b = a->buffer;
+    int points = 0;
+    while (points < a->count && !a->range[points]) points++;
+    if (a->given >= b->rank || points < a->given) return true;
+    sema_error(
+        s, span, E0311,
+        "'%s' has %d axes, got %d indices; a tile's corner has an index for each, a slice ':'",
+        b->name->text, b->rank, a->given);
+    return false;
+}
+
 static bool access_of(struct sema *s, const struct subscript *a, struct span span,
                       struct operand *out) {
+    if (!corner_is_complete(s, a, span)) return false;
     out->form = access_is_element(a) ? OPERAND_ELEMENT : OPERAND_SLICE;
     for (int i = 0; i < a->count; i++) {
         out->region.base[i] = a->lo[i];

@@ -114,11 +114,39 @@ struct expr *value_expr_as(struct sema *s, struct value v, enum dtype type, stru
     return e ? expr_cast(s->exprs, e, type) : NULL;
 }
 
+static bool is_exact_in_index(const struct expr *e) {
+    if (dtype_class_of(e->dtype) != CLASS_INT || dtype_bits(e->dtype) > 32) return false;
+    switch (e->fn) {
+    case FN_ADD:
+    case FN_SUB:
+    case FN_MUL:
+    case FN_NEG:
+    case FN_MIN:
+    case FN_MAX:
+    case FN_FLOORDIV:
+    case FN_FLOORMOD: return true;
+    default: return false;
+    }
+}
+
+/* Index arithmetic is exact: the operations of a narrow signed type are done in 64 bits. */
+static struct expr *widen(struct sema *s, struct expr *e) {
+    struct exprs *x = s->exprs;
+    bool integers = e->kind == EXPR_CAST && dtype_class_of(e->args[0]->dtype) == CLASS_INT;
+    if (integers && dtype_bits(e->args[0]->dtype) <= dtype_bits(e->dtype))
+        return widen(s, e->args[0]); /* keeps the value */
+    if (e->kind == EXPR_SELECT && dtype_class_of(e->dtype) == CLASS_INT)
+        return expr_select(x, e->args[0], widen(s, e->args[1]), widen(s, e->args[2]));
+    if (e->kind != EXPR_OP || !is_exact_in_index(e)) return expr_cast(x, e, DTYPE_INDEX);
+    struct expr *arg[2];
+    for (int i = 0; i < e->count; i++) arg[i] = widen(s, e->args[i]);
+    return expr_op(x, e->fn, DTYPE_INDEX, e->count, arg);
+}
+
 struct expr *value_index(struct sema *s, struct value v, struct span span) {
     struct expr *e = value_expr(s, v, span);
     if (!e) return NULL;
-    if (dtype_is_integer(e->dtype) || e->dtype == DTYPE_BOOL)
-        return expr_cast(s->exprs, e, DTYPE_INDEX);
+    if (dtype_is_integer(e->dtype) || e->dtype == DTYPE_BOOL) return widen(s, e);
     sema_error(s, span, E0320, "an integer is needed here, not '%s'; write T.cast(…, \"int32\")",
                dtype_spelling(e->dtype));
     return NULL;
