@@ -1,4 +1,4 @@
-/* eval_expr.c: expressions as flat code for a stack machine, compiled once an expression. */
+/* eval_value.c: expressions as flat code for a stack machine, compiled once an expression. */
 #include "ir/eval_state.h"
 #include <string.h>
 
@@ -239,7 +239,7 @@ static union scalar run(struct eval *s, const struct code *code, int thread) {
     return top[-1];
 }
 
-union scalar eval_expr(struct eval *s, struct expr *e, int thread) {
+union scalar eval_value(struct eval *s, struct expr *e, int thread) {
     if (e->kind == EXPR_INT) return (union scalar){.i = e->integer};
     if (e->kind == EXPR_FLOAT) return (union scalar){.f = e->number};
     return run(s, code_of(s, e), thread);

@@ -111,7 +111,7 @@ bool eval_add_memories(struct eval *s, const struct eval_args *args) {
         if (!s->memories[b->id])
             eval_fail(s, b->span, "tensor '%s' is no parameter", b->name->text);
         else if (b->safe_value)
-            s->memories[b->id]->safe = eval_expr(s, b->safe_value, 0);
+            s->memories[b->id]->safe = eval_value(s, b->safe_value, 0);
     }
     return !s->why;
 }

@@ -97,11 +97,11 @@ struct eval {
     int64_t shared_bytes;
 };
 
-/* -- eval_expr.c
+/* -- eval_value.c
  * ----------------------------------------------------------------------------------- */
-union scalar eval_expr(struct eval *s, struct expr *e, int thread);
+union scalar eval_value(struct eval *s, struct expr *e, int thread);
 static inline int64_t eval_integer(struct eval *s, struct expr *e, int thread) {
-    return e->kind == EXPR_INT ? e->integer : eval_expr(s, e, thread).i;
+    return e->kind == EXPR_INT ? e->integer : eval_value(s, e, thread).i;
 }
 static inline bool eval_test(struct eval *s, struct expr *e, int thread) {
     return eval_integer(s, e, thread) != 0;

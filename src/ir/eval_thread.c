@@ -18,7 +18,7 @@ static uint8_t *element_of(struct eval *s, const struct memory *m, struct expr *
 
 static void run_store(struct eval *s, const struct stmt *st, int thread) {
     const struct memory *m = eval_memory(s, st->store.buffer);
-    union scalar v = eval_expr(s, st->store.value, thread);
+    union scalar v = eval_value(s, st->store.value, thread);
     uint8_t *to = element_of(s, m, st->store.index, thread);
     if (to) element_write(to, m->dtype, scalar_cast(v, st->store.value->dtype, m->dtype));
 }
@@ -27,7 +27,7 @@ static void run_atomic(struct eval *s, const struct stmt *st, int thread) {
     static const enum function functions[] = {
         [ATOMIC_ADD] = FN_ADD, [ATOMIC_MAX] = FN_MAX, [ATOMIC_MIN] = FN_MIN};
     const struct memory *m = eval_memory(s, st->atomic.buffer);
-    union scalar v = eval_expr(s, st->atomic.value, thread), args[2] = {m->safe, {0}};
+    union scalar v = eval_value(s, st->atomic.value, thread), args[2] = {m->safe, {0}};
     uint8_t *at = element_of(s, m, st->atomic.index, thread);
     args[1] = scalar_cast(v, st->atomic.value->dtype, m->dtype);
     if (at) {
@@ -43,7 +43,7 @@ void eval_plain(struct eval *s, const struct stmt *st, int thread) {
     s->steps++;
     switch (st->kind) {
     case STMT_LET:
-    case STMT_SET: eval_bind(s, st->let.var, eval_expr(s, st->let.value, thread), thread); break;
+    case STMT_SET: eval_bind(s, st->let.var, eval_value(s, st->let.value, thread), thread); break;
     case STMT_STORE: run_store(s, st, thread); break;
     case STMT_ATOMIC: run_atomic(s, st, thread); break;
     case STMT_ASSERT:
