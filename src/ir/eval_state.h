@@ -97,7 +97,7 @@ struct eval {
     int64_t shared_bytes;
 };
 
-/* -- eval_value.c
+/* -- eval_expr.c
  * ----------------------------------------------------------------------------------- */
 union scalar eval_value(struct eval *s, struct expr *e, int thread);
 static inline int64_t eval_integer(struct eval *s, struct expr *e, int thread) {
