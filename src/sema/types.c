@@ -79,6 +79,36 @@ struct expr *literal(struct sema *s, struct value v, enum dtype type, struct spa
     return expr_int(s->exprs, literal_integer(v), type);
 }
 
+static bool is_exact_in_index(const struct expr *e) {
+    bool narrow = dtype_class_of(e->dtype) == CLASS_INT && dtype_bits(e->dtype) <= 32;
+    if (!narrow && e->dtype != DTYPE_INDEX) return false;
+    switch (e->fn) {
+    case FN_ADD:
+    case FN_SUB:
+    case FN_MUL:
+    case FN_NEG:
+    case FN_MIN:
+    case FN_MAX:
+    case FN_FLOORDIV:
+    case FN_FLOORMOD: return true;
+    default: return false;
+    }
+}
+
+/* Index arithmetic is exact: the operations of a narrow signed type are done in 64 bits. */
+static struct expr *widen(struct sema *s, struct expr *e) {
+    struct exprs *x = s->exprs;
+    bool integers = e->kind == EXPR_CAST && dtype_class_of(e->args[0]->dtype) == CLASS_INT;
+    if (integers && dtype_bits(e->args[0]->dtype) <= dtype_bits(e->dtype))
+        return widen(s, e->args[0]); /* keeps the value */
+    if (e->kind == EXPR_SELECT && dtype_class_of(e->dtype) == CLASS_INT)
+        return expr_select(x, e->args[0], widen(s, e->args[1]), widen(s, e->args[2]));
+    if (e->kind != EXPR_OP || !is_exact_in_index(e)) return expr_cast(x, e, DTYPE_INDEX);
+    struct expr *arg[2];
+    for (int i = 0; i < e->count; i++) arg[i] = widen(s, e->args[i]);
+    return expr_op(x, e->fn, DTYPE_INDEX, e->count, arg);
+}
+
 /* -- Values as expressions -----------------------------------------------------------------------
  */
 struct expr *value_expr(struct sema *s, struct value v, struct span span) {
@@ -112,35 +142,6 @@ struct expr *value_expr_as(struct sema *s, struct value v, enum dtype type, stru
         return literal(s, v, type, span);
     struct expr *e = value_expr(s, v, span);
     return e ? expr_cast(s->exprs, e, type) : NULL;
-}
-
-static bool is_exact_in_index(const struct expr *e) {
-    if (dtype_class_of(e->dtype) != CLASS_INT || dtype_bits(e->dtype) > 32) return false;
-    switch (e->fn) {
-    case FN_ADD:
-    case FN_SUB:
-    case FN_MUL:
-    case FN_NEG:
-    case FN_MIN:
-    case FN_MAX:
-    case FN_FLOORDIV:
-    case FN_FLOORMOD: return true;
-    default: return false;
-    }
-}
-
-/* Index arithmetic is exact: the operations of a narrow signed type are done in 64 bits. */
-static struct expr *widen(struct sema *s, struct expr *e) {
-    struct exprs *x = s->exprs;
-    bool integers = e->kind == EXPR_CAST && dtype_class_of(e->args[0]->dtype) == CLASS_INT;
-    if (integers && dtype_bits(e->args[0]->dtype) <= dtype_bits(e->dtype))
-        return widen(s, e->args[0]); /* keeps the value */
-    if (e->kind == EXPR_SELECT && dtype_class_of(e->dtype) == CLASS_INT)
-        return expr_select(x, e->args[0], widen(s, e->args[1]), widen(s, e->args[2]));
-    if (e->kind != EXPR_OP || !is_exact_in_index(e)) return expr_cast(x, e, DTYPE_INDEX);
-    struct expr *arg[2];
-    for (int i = 0; i < e->count; i++) arg[i] = widen(s, e->args[i]);
-    return expr_op(x, e->fn, DTYPE_INDEX, e->count, arg);
 }
 
 struct expr *value_index(struct sema *s, struct value v, struct span span) {
@@ -233,7 +234,10 @@ enum dtype unify_values(struct sema *s, int count, const struct value *v, struct
     if (any && type == DTYPE_NONE) return DTYPE_NONE;
     type = adopt(count, v, type, any);
     for (int i = 0; i < count; i++) {
-        out[i] = out[i] ? expr_cast(s->exprs, out[i], type) : literal(s, v[i], type, span);
+        if (!out[i])
+            out[i] = literal(s, v[i], type, span);
+        else
+            out[i] = type == DTYPE_INDEX ? widen(s, out[i]) : expr_cast(s->exprs, out[i], type);
         if (!out[i]) return DTYPE_NONE;
     }
     return type;
