@@ -144,7 +144,7 @@ static void place_variables(struct lowering *l)
 
     l->code->thread = l->k->thread;
     if (!l->code->thread)
-        l->code->thread = place_variable(l, VAR_THREAD, "thread", threads);
+        l->code->thread = l->k->thread = place_variable(l, VAR_THREAD, "thread", threads);
     l->code->lane = place_variable(l, VAR_LANE, "lane", 32);
     l->lane = expr_var(l->x, l->code->thread);
     if (threads > 32)
