@@ -126,7 +126,7 @@ static void random_loop(struct random *x) {
     struct expr *k;
     struct block *outer = x->rig->at;
     enum loop_kind kind = draw(x, 2) ? LOOP_PIPELINED : LOOP_SERIAL;
-    rig_loop(x->rig, kind, draw(x, 2) ? rig_int(x->rig, (int)draw(x, 6)) : rig_int(x->rig, 7),
+    rig_loop(x->rig, kind, draw(x, 2) ? rig_int(x->rig, (int)draw(x, 5)) : rig_int(x->rig, 3),
              (int)draw(x, 4), &k);
     struct buffer *to = x->shared[draw(x, 3)];
     struct expr *row = expr_binary(x->rig->m->exprs, FN_MUL, k, rig_int(x->rig, 16));
@@ -183,7 +183,7 @@ static struct rig random_program(uint32_t seed) {
 
 static void test_random(void **state) {
     (void)state;
-    for (uint32_t seed = 1; seed <= 400; seed++) {
+    for (uint32_t seed = 1; seed <= 60; seed++) {
         struct rig r = random_program(seed);
         run_schedule(&r);
         char what[32];
