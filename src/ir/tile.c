@@ -146,3 +146,12 @@ struct sym *module_name(struct module *m, const char *base) {
     vec_push(m->arena, &m->issued, name);
     return name;
 }
+
+bool region_is_whole(const struct region *r) {
+    for (int i = 0; i < r->buffer->rank; i++) {
+        int64_t base = 0;
+        if (r->extent[i] != r->buffer->extent[i]) return false;
+        if (r->base[i] && (!expr_is_int(r->base[i], &base) || base != 0)) return false;
+    }
+    return true;
+}

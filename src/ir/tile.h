@@ -243,6 +243,7 @@ struct block block_clone(struct module *m, const struct block *b);
 void block_substitute(struct module *m, struct block *b, int count, struct var *const *from,
                       struct expr *const *to);
 struct region region_whole(struct module *m, struct buffer *b);
+bool region_is_whole(const struct region *r); /* all of its buffer, not GLOBAL */
 int64_t buffer_elements(const struct buffer *b); /* not GLOBAL; slots of a ring included */
 /* A name not yet used: "acc_scratch", then "acc_scratch_1"… */
 struct sym *module_name(struct module *m, const char *base);

@@ -88,14 +88,6 @@ struct stmt *new_store(struct plan *p, struct buffer *b, struct expr *const *ind
     return s;
 }
 
-bool region_is_whole(const struct region *r) {
-    for (int k = 0; k < r->buffer->rank; k++) {
-        int64_t base;
-        if (!expr_is_int(r->base[k], &base) || base) return false;
-        if (r->extent[k] != r->buffer->extent[k]) return false;
-    }
-    return true;
-}
 
 bool has_unit_axis(const struct buffer *b) {
     for (int k = 0; k < b->rank; k++)

@@ -9,9 +9,10 @@
 struct view {
     struct buffer *buffer;
     unsigned kind;       /* ACCESS_READ | ACCESS_WRITE */
-    bool in_place;       /* FRAGMENT: each axis is a domain axis of its own or a unit axis at 0 */
+    bool in_place;       /* FRAGMENT: each axis is a domain axis of its own or a constant */
     bool full;           /* in place, and every domain axis of more than one element occurs */
-    int axis[TILE_RANK]; /* in place: domain axis of each buffer axis; -1: unit */
+    bool pinned;         /* in place, and an axis of more than one element has a constant index */
+    int axis[TILE_RANK]; /* in place: domain axis of each buffer axis; -1: constant */
     struct expr *index[TILE_RANK]; /* as written; for a COPY base + axis */
     /* GLOBAL and SHARED: the element offset as a function of the domain axes. */
     bool affine;
@@ -20,16 +21,30 @@ struct view {
     int run_axis;                   /* domain axis with coefficient 1, -1 without */
 };
 
+/* The statements around a site, innermost first. */
+struct nest {
+    struct stmt *stmt;   /* FOR, WHILE, IF */
+    struct block *block; /* that holds it */
+    struct nest *outer;
+};
+
 /* A statement that wants layouts. */
 struct site {
     struct stmt *stmt;
     struct block *block;    /* that holds it */
+    struct nest *nest;      /* NULL at the top */
     double weight;          /* guess at how often it runs a block */
     int work;               /* operations an iteration of a MAP */
     bool once;              /* MAP with an atomic whose old value is used: no copies may run it */
     VEC(struct view) views; /* MAP, COPY */
     bool searched;
     struct layout free_domain; /* the best domain as far as memory is concerned */
+};
+
+/* A fragment whose contents the copy `stmt` has put into `scratch`. */
+struct staged {
+    struct stmt *stmt;
+    struct buffer *fragment, *scratch;
 };
 
 struct plan {
@@ -40,15 +55,14 @@ struct plan {
     int warps;
     VEC(struct site) sites;
     VEC(struct buffer *) trail; /* fragments in the order in which they got their layout */
+    VEC(struct staged) staged;  /* scratch copies made so far */
     bool trying;                /* layouts are given on trial: nothing is remarked */
 };
 
-/* -- normal.c: rewrites that leave gemm and reduce operands whole fragments -----------------------
- */
+/* -- normal.c: rewrites that leave gemm and reduce operands whole fragments -------------------- */
 void normalise(struct plan *p);
 
-/* -- make.c
- * ------------------------------------------------------------------------------------------ */
+/* -- make.c ------------------------------------------------------------------------------------ */
 struct var *new_axis(struct plan *p, int number, int32_t extent, struct span span);
 struct buffer *new_buffer(struct plan *p, enum scope scope, const char *base,
                           const struct buffer *like);
@@ -62,22 +76,19 @@ struct stmt *new_map(struct plan *p, const struct buffer *like, struct span span
 void domain_indices(struct plan *p, const struct domain *d, struct expr **index);
 struct stmt *new_store(struct plan *p, struct buffer *b, struct expr *const *index,
                        struct expr *value, struct span span);
-bool region_is_whole(const struct region *r);
 bool has_unit_axis(const struct buffer *b);
 struct stmt *copy_shaped(struct plan *p, struct buffer *from, struct buffer *to, struct span span);
 void put_before(struct site *s, struct stmt *new_stmt);
 void put_after(struct site *s, struct stmt *new_stmt);
 
-/* -- sites.c
- * --------------------------------------------------------------------------------------- */
+/* -- sites.c ----------------------------------------------------------------------------------- */
 void collect_sites(struct plan *p);
 /* The domain of a MAP or COPY; NULL of others. */
 struct domain *site_domain(const struct site *s);
 /* How `index` of a fragment looks from the domain. */
 void view_classify(struct view *v, const struct domain *d);
 
-/* -- candidates.c
- * ---------------------------------------------------------------------------------- */
+/* -- candidates.c ------------------------------------------------------------------------------ */
 /* A partition of a tile: `vector` registers along the axis `fast`, then lanes, warps, registers. */
 struct split {
     int fast, vector;
@@ -95,8 +106,7 @@ void add_extensions(struct plan *p, struct candidates *c, const struct layout *s
                     const int *axis, const struct domain *tile);
 void add_candidate(struct plan *p, struct candidates *c, const struct layout *l);
 
-/* -- relate.c: layouts seen through views
- * ---------------------------------------------------------- */
+/* -- relate.c: layouts seen through views ------------------------------------------------------ */
 struct layout domain_of_view(const struct domain *d, const struct view *v, const struct layout *l);
 struct layout view_of_domain(const struct view *v, const struct layout *domain);
 /* Every thread that runs an iteration holds the element the view touches, in a register known at
@@ -110,19 +120,16 @@ bool axis_warps(const struct layout *l, int axis, int32_t *parts, int32_t *weigh
 /* The layout that the mma row wants of operand 'a', 'b' or 'c', in the buffer's own axes. */
 struct layout gemm_layout(const struct module *m, const struct stmt *gemm, char operand);
 
-/* -- cost.c: estimates in issue slots of one block
- * -------------------------------------------------- */
+/* -- cost.c: estimates in issue slots of one block --------------------------------------------- */
 double domain_cost(const struct plan *p, const struct site *s, const struct layout *domain);
 double reduce_cost(const struct plan *p, const struct layout *src, int axis);
 double convert_cost(const struct plan *p, const struct buffer *b);
 int view_vector(const struct view *v, const struct layout *domain); /* elements an access */
 
-/* -- solve.c: gives every fragment a layout and every site a domain
- * --------------------------------- */
+/* -- solve.c: gives every fragment a layout and every site a domain ---------------------------- */
 void solve(struct plan *p);
 
-/* -- convert.c, exchange.c: makes explicit what is not held in place
- * --------------------------------- */
+/* -- convert.c, exchange.c: makes explicit what is not held in place --------------------------- */
 void convert(struct plan *p);
 void exchange(struct plan *p, struct site *s); /* a REDUCE */
 struct stmt *store_copy(struct plan *p, struct buffer *fragment, struct buffer *scratch,
@@ -131,12 +138,10 @@ struct stmt *store_copy(struct plan *p, struct buffer *fragment, struct buffer *
 void move_fragment(struct plan *p, struct site *s, struct buffer *from, struct buffer *to,
                    bool before);
 
-/* -- memory.c: layouts of shared buffers
- * -------------------------------------------------------------- */
+/* -- memory.c: layouts of shared buffers ------------------------------------------------------- */
 void place_shared(struct plan *p);
 
-/* -- explain.c
- * ------------------------------------------------------------------------------------------ */
+/* -- explain.c --------------------------------------------------------------------------------- */
 void explain_fragment(struct plan *p, const struct buffer *b, const char *why);
 void explain_choice(struct plan *p, const struct buffer *b, const struct layout *second,
                     const double *cost);

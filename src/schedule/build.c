@@ -72,7 +72,7 @@ static struct layout layout_of_axes(const struct region *r, int rank, const int 
     return l;
 }
 
-struct stmt *build_copy(struct module *m, struct span span, const struct region *src,
+struct stmt *schedule_copy(struct module *m, struct span span, const struct region *src,
                         const struct region *dst, const struct copy_axes *axes) {
     struct stmt *s = stmt_new(m, STMT_COPY, span);
     s->copy.src = *src;
@@ -180,11 +180,3 @@ struct expr *counter_next(struct module *m, struct var *v, int slots) {
     return expr_select(m->exprs, last, index_of(m, 0), index_sum(m, x, index_of(m, 1)));
 }
 
-bool region_is_whole(const struct region *r) {
-    for (int i = 0; i < r->buffer->rank; i++) {
-        int64_t base;
-        if (r->extent[i] != r->buffer->extent[i]) return false;
-        if (r->base[i] && (!expr_is_int(r->base[i], &base) || base != 0)) return false;
-    }
-    return true;
-}

@@ -24,7 +24,7 @@ struct copy_axes {
     int rank;
     int src[TILE_RANK], dst[TILE_RANK];
 };
-struct stmt *build_copy(struct module *m, struct span span, const struct region *src,
+struct stmt *schedule_copy(struct module *m, struct span span, const struct region *src,
                         const struct region *dst, const struct copy_axes *axes);
 /* A MAP that sets `r`, part of a fragment, to zero. */
 struct stmt *build_zero(struct module *m, struct span span, const struct region *r);
@@ -37,7 +37,6 @@ int64_t loop_trip(const struct stmt *loop);
 struct var *build_counter(struct module *m, const char *name, int slots, struct span span);
 struct expr *counter_next(struct module *m, struct var *v, int slots);
 
-bool region_is_whole(const struct region *r); /* a fragment or shared buffer, slots included */
 
 /* -- outline.c: the statements of a kernel as a numbered tree -------------------------------------
  */

@@ -158,7 +158,7 @@ static void fetch(const struct steps *s, struct block *to, bool b, struct expr *
     src.base[k_axis] = index_sum(m, src.base[k_axis], from);
     src.extent[k_axis] = depth;
     struct copy_axes axes = {.rank = 2, .src = {p->row_axis, p->column_axis}, .dst = {1, 2}};
-    block_append(to, build_copy(m, s->gemm->span, &src, &part, &axes));
+    block_append(to, schedule_copy(m, s->gemm->span, &src, &part, &axes));
 }
 
 void steps_fetch(const struct steps *s, struct block *to, struct expr *step, int depth,
