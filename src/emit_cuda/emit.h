@@ -7,6 +7,7 @@ struct emit_options {
     const char *version;     /* "0.1.0" */
     const char *source_name; /* as #line and the head comment give it, prefix map applied */
     const char *header_name; /* what the .cu includes */
+    const char *unit_name;   /* the .cu as its own #line give it; NULL: "launchers" */
     const char *stem;        /* for the include guard */
     enum { LINE_TILE, LINE_NONE, LINE_OUTPUT } line;
     bool entry_points; /* ptx/cubin output: extern "C" __global__, no launchers */

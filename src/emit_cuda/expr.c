@@ -4,7 +4,9 @@
  * fits, in `long long` elsewhere; the host writes them in int64_t throughout. Integers of the
  * language wrap, which C++ leaves undefined for signed types, so their sums are made unsigned. */
 #include "emit_cuda/internal.h"
+#include <ctype.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct form {
@@ -15,6 +17,24 @@ static const struct form forms[FN_COUNT] = {
 #define CUDA(id, integer, f32, f64, needs) [FN_##id] = {integer, f32, f64, needs},
 #include "cuda.def"
 };
+
+/* The words before a '(' of one template. */
+static bool form_calls(const char *form, const char *name) {
+    size_t n = strlen(name);
+    for (const char *p = form; p && (p = strstr(p, name)); p++) {
+        bool begins = p == form || !(isalnum((unsigned char)p[-1]) || p[-1] == '_');
+        if (begins && p[n] == '(') return true;
+    }
+    return false;
+}
+
+bool expr_calls(const char *name) {
+    for (int i = 0; i < FN_COUNT; i++)
+        if (form_calls(forms[i].integer, name) || form_calls(forms[i].f32, name) ||
+            form_calls(forms[i].f64, name))
+            return true;
+    return false;
+}
 
 /* C's precedence of what is being written; an operand below what its place asks for is bracketed.
  */
@@ -68,6 +88,7 @@ const char *var_name(struct emitter *e, const struct var *v) {
 }
 
 const char *buffer_name(struct emitter *e, const struct buffer *b) {
+    while (b->alias) b = b->alias; /* a view has no storage of its own */
     return names_of(e->names, b, b->name ? b->name->text : "b");
 }
 
@@ -79,12 +100,12 @@ const char *array_name(struct emitter *e, const struct array *a) {
  */
 static void emit_integer(struct emitter *e, const struct expr *x, bool wide) {
     int64_t v = x->integer;
+    wide |= x->dtype == DTYPE_I64; /* overloads go by the type of a literal, too */
     if (x->dtype == DTYPE_BOOL) {
         text_puts(e->out, v ? "true" : "false");
-    } else if (dtype_class_of(x->dtype) == CLASS_UINT) {
-        bool big = x->dtype == DTYPE_U64 || wide;
+    } else if (dtype_class_of(x->dtype) == CLASS_UINT && dtype_bits(x->dtype) >= 32) {
         text_printf(e->out, (uint64_t)v > 0xffff ? "0x%llx%s" : "%llu%s", (unsigned long long)v,
-                    big ? "ull" : "u");
+                    x->dtype == DTYPE_U64 ? "ull" : "u");
     } else if (v == INT64_MIN) {
         text_puts(e->out, "(-0x7fffffffffffffffLL - 1)");
     } else if (v == INT32_MIN && !wide) {
@@ -93,6 +114,22 @@ static void emit_integer(struct emitter *e, const struct expr *x, bool wide) {
         text_printf(e->out, v < 0 ? "(%lld%s)" : "%lld%s", (long long)v,
                     wide || !fits_int(v, v) ? "LL" : "");
     }
+}
+
+static const char *shortest_double(struct emitter *e, double v) {
+    struct text number = text_new(e->arena);
+    text_double(&number, v);
+    return number.at;
+}
+
+/* The fewest digits that give the same float: 0.1f, not the double next to it. */
+static const char *shortest_float(struct emitter *e, float v) {
+    const char *s = "";
+    for (int digits = 1; digits <= 9; digits++) {
+        s = arena_printf(e->arena, "%.*g", digits, (double)v);
+        if (strtof(s, NULL) == v) break;
+    }
+    return strpbrk(s, ".e") ? s : arena_printf(e->arena, "%s.0", s);
 }
 
 static void emit_float(struct emitter *e, const struct expr *x) {
@@ -106,9 +143,8 @@ static void emit_float(struct emitter *e, const struct expr *x) {
                                      : (v > 0 ? "0x7f800000" : "0xff800000");
         text_printf(e->out, is_double ? "__longlong_as_double(%s)" : "__int_as_float(%s)", bits);
     } else {
-        struct text number = text_new(e->arena);
-        text_double(&number, v);
-        text_printf(e->out, v < 0 || (v == 0 && signbit(v)) ? "(%s%s)" : "%s%s", number.at,
+        const char *number = is_double ? shortest_double(e, v) : shortest_float(e, (float)v);
+        text_printf(e->out, v < 0 || (v == 0 && signbit(v)) ? "(%s%s)" : "%s%s", number,
                     is_double ? "" : "f");
     }
 }
@@ -123,13 +159,47 @@ static void close(struct emitter *e, bool on) {
     if (on) text_puts(e->out, ")");
 }
 
+/* What an operand must bind by to stand without brackets. Where C's own order is little known, and
+ * compilers warn, more is asked than C asks. */
+static enum prec operand_prec(const struct expr *x, int i, enum prec own) {
+    const struct expr *a = x->args[i];
+    bool chain = i == 0 && a->kind == EXPR_OP && a->fn == x->fn;
+    switch (own) {
+    case PREC_LOR: return chain ? own : PREC_OR;
+    case PREC_LAND: return chain ? own : PREC_OR;
+    case PREC_OR:
+    case PREC_XOR:
+    case PREC_AND: return chain ? own : PREC_UNARY;
+    case PREC_EQ:
+    case PREC_LT: return PREC_SHIFT;
+    case PREC_SHIFT: return PREC_MUL;
+    default: return i ? own + 1 : own;
+    }
+}
+
 static void emit_infix(struct emitter *e, const struct expr *x, const char *sign, enum prec own,
                        enum prec outer, bool wide) {
     open(e, own < outer);
-    emit_at(e, x->args[0], own, wide);
+    emit_at(e, x->args[0], operand_prec(x, 0, own), wide);
     text_printf(e->out, " %s ", sign);
-    emit_at(e, x->args[1], own + 1, wide);
+    emit_at(e, x->args[1], operand_prec(x, 1, own), wide);
     close(e, own < outer);
+}
+
+/* A call of a helper that has an overload for each integer type; "(int8_t)" in front where the
+ * result may leave a narrow type's range. */
+static void emit_integer_call(struct emitter *e, const struct expr *x, const char *name,
+                              bool wide) {
+    bool narrow_type = dtype_is_integer(x->dtype) && dtype_bits(x->dtype) < 32;
+    const char *cast = narrow_type ? emit_type(e, x->dtype, x->lo, x->hi) : NULL;
+    if (!e->host) helper_use(e->helpers, name);
+    if (cast) text_printf(e->out, "(%s)", cast);
+    text_printf(e->out, "%s%s(", e->host ? "tilec_" : "", name);
+    for (int i = 0; i < x->count; i++) {
+        if (i) text_puts(e->out, ", ");
+        emit_at(e, x->args[i], PREC_ANY, wide);
+    }
+    text_puts(e->out, ")");
 }
 
 static bool power_of_two(const struct expr *x, int *log) {
@@ -148,7 +218,7 @@ static void emit_division(struct emitter *e, const struct expr *x, enum prec out
     if (power_of_two(b, &log)) {
         enum prec own = quotient ? PREC_SHIFT : PREC_AND;
         open(e, own < outer);
-        emit_at(e, a, own, wide);
+        emit_at(e, a, operand_prec(x, 0, own), wide);
         if (quotient)
             text_printf(e->out, " >> %d", log);
         else
@@ -157,16 +227,9 @@ static void emit_division(struct emitter *e, const struct expr *x, enum prec out
     } else if ((a->lo >= 0 || dtype_class_of(x->dtype) == CLASS_UINT) && b->lo > 0) {
         emit_infix(e, x, quotient ? "/" : "%", PREC_MUL, outer, wide);
     } else {
-        const char *name = quotient ? "floordiv" : "floormod";
-        if (e->host)
-            name = quotient ? "tilec_floordiv" : "tilec_floormod";
-        else
-            helper_use(e->helpers, name);
-        text_printf(e->out, "%s(", name);
-        emit_at(e, a, PREC_ANY, wide);
-        text_puts(e->out, ", ");
-        emit_at(e, b, PREC_ANY, wide);
-        text_puts(e->out, ")");
+        open(e, PREC_UNARY < outer);
+        emit_integer_call(e, x, quotient ? "floordiv" : "floormod", wide);
+        close(e, PREC_UNARY < outer);
     }
 }
 
@@ -222,8 +285,10 @@ static void emit_part(struct emitter *e, const struct expr *x, enum prec outer) 
     bool top = shift + bits == 32;
     enum prec own = top ? PREC_SHIFT : PREC_AND;
     open(e, own < outer);
-    emit_at(e, x->args[0], PREC_SHIFT, false);
+    open(e, shift && !top);
+    emit_at(e, x->args[0], PREC_UNARY, false);
     if (shift) text_printf(e->out, " >> %d", shift);
+    close(e, shift && !top);
     if (!top) text_printf(e->out, " & 0x%xu", (1u << bits) - 1);
     close(e, own < outer);
 }
@@ -250,22 +315,34 @@ static void emit_bits(struct emitter *e, const struct expr *x, bool wide) {
         text_puts(e->out, "))");
 }
 
+/* Is the count known to be one that C defines? */
+static bool shift_in_range(const struct emitter *e, const struct expr *x, bool wide) {
+    const struct expr *n = x->args[1];
+    int width =
+        dtype_bits(x->dtype) == 64 && (wide || e->host || x->dtype != DTYPE_INDEX) ? 64 : 32;
+    return n->lo >= 0 && n->hi < width;
+}
+
+/* A left shift into the sign is undefined for signed types, and narrow types must wrap. */
 static void emit_shift(struct emitter *e, const struct expr *x, enum prec outer, bool wide) {
-    bool is_signed = dtype_class_of(x->dtype) == CLASS_INT;
-    if (x->fn == FN_SHL && is_signed) { /* a left shift into the sign is undefined for signed */
-        text_printf(e->out, "(%s)((%s)", emit_type(e, x->dtype, x->lo, x->hi),
-                    dtype_bits(x->dtype) == 64 ? "unsigned long long" : "unsigned");
-        emit_at(e, x->args[0], PREC_UNARY, wide);
-        text_puts(e->out, " << ");
-        emit_at(e, x->args[1], PREC_ADD, false);
-        text_puts(e->out, ")");
-        return;
-    }
-    open(e, PREC_SHIFT < outer);
-    emit_at(e, x->args[0], PREC_SHIFT, wide);
-    text_puts(e->out, x->fn == FN_SHL ? " << " : " >> ");
-    emit_at(e, x->args[1], PREC_ADD, false);
-    close(e, PREC_SHIFT < outer);
+    bool left = x->fn == FN_SHL, known = shift_in_range(e, x, wide),
+         index = x->dtype == DTYPE_INDEX;
+    bool back = left && (dtype_class_of(x->dtype) == CLASS_INT || dtype_bits(x->dtype) < 32 ||
+                         (index && !known));
+    const char *name = left ? "shift_left" : "shift_right";
+    enum prec own = back || !known ? PREC_UNARY : PREC_SHIFT;
+    open(e, own < outer);
+    if (back)
+        text_printf(e->out, "(%s)", wide ? "long long" : emit_type(e, x->dtype, x->lo, x->hi));
+    if (!known) text_printf(e->out, "%s%s", e->host ? "tilec_" : "", name);
+    if (!known && !e->host) helper_use(e->helpers, name);
+    open(e, back || !known);
+    if (back) text_puts(e->out, dtype_bits(x->dtype) == 64 ? "(unsigned long long)" : "(unsigned)");
+    emit_at(e, x->args[0], back ? PREC_UNARY : known ? PREC_MUL : PREC_ANY, wide);
+    text_puts(e->out, !known ? ", " : left ? " << " : " >> ");
+    emit_at(e, x->args[1], known ? PREC_MUL : PREC_ANY, false);
+    close(e, back || !known);
+    close(e, own < outer);
 }
 
 static void emit_compare(struct emitter *e, const struct expr *x, enum prec outer) {
@@ -279,12 +356,47 @@ static void emit_call(struct emitter *e, const struct expr *x, enum prec outer, 
     enum dtype t = x->count ? x->args[0]->dtype : x->dtype;
     const char *form = dtype_is_float(t) ? (t == DTYPE_F64 ? f->f64 : f->f32) : f->integer;
     if (f->needs && *f->needs && e->helpers) helper_use(e->helpers, f->needs);
-    bool bracket = form && form[0] == '1' && outer > PREC_MUL;
-    if (e->host && x->fn == FN_MIN) form = "tilec_min(%0, %1)";
-    if (e->host && x->fn == FN_MAX) form = "tilec_max(%0, %1)";
-    open(e, bracket);
+    (void)outer;
+    if (e->host && !dtype_is_float(t)) {
+        if (x->fn == FN_MIN) form = "tilec_min(%0, %1)";
+        if (x->fn == FN_MAX) form = "tilec_max(%0, %1)";
+    }
     emit_template(e, form ? form : "", x, wide);
-    close(e, bracket);
+}
+
+/* -x of an integer that wraps. */
+static void emit_negation(struct emitter *e, const struct expr *x, enum prec outer, bool wide) {
+    bool wraps = dtype_is_integer(x->dtype) && x->dtype != DTYPE_INDEX;
+    open(e, PREC_UNARY < outer);
+    if (wraps)
+        text_printf(e->out,
+                    dtype_bits(x->dtype) == 64 ? "(%s)(0ull - (unsigned long long)"
+                                               : "(%s)(0u - (unsigned)",
+                    emit_type(e, x->dtype, x->lo, x->hi));
+    else
+        text_puts(e->out, "-");
+    emit_at(e, x->args[0], wraps ? PREC_UNARY : PREC_ATOM, wide);
+    close(e, wraps);
+    close(e, PREC_UNARY < outer);
+}
+
+static void emit_complement(struct emitter *e, const struct expr *x, enum prec outer, bool wide) {
+    bool narrow_type = dtype_class_of(x->dtype) == CLASS_UINT && dtype_bits(x->dtype) < 32;
+    open(e, PREC_UNARY < outer);
+    if (narrow_type) text_printf(e->out, "(%s)", emit_type(e, x->dtype, x->lo, x->hi));
+    text_puts(e->out, x->dtype == DTYPE_BOOL ? "!" : "~");
+    emit_at(e, x->args[0], PREC_UNARY, wide);
+    close(e, PREC_UNARY < outer);
+}
+
+static void emit_absolute(struct emitter *e, const struct expr *x, enum prec outer, bool wide) {
+    if (dtype_class_of(x->dtype) == CLASS_UINT || x->dtype == DTYPE_BOOL) {
+        emit_at(e, x->args[0], outer, wide);
+        return;
+    }
+    open(e, PREC_UNARY < outer);
+    emit_integer_call(e, x, "absolute", wide);
+    close(e, PREC_UNARY < outer);
 }
 
 static void emit_function(struct emitter *e, const struct expr *x, enum prec outer, bool wide) {
@@ -312,17 +424,24 @@ static void emit_function(struct emitter *e, const struct expr *x, enum prec out
     case FN_LAND: emit_infix(e, x, "&&", PREC_LAND, outer, false); return;
     case FN_LOR: emit_infix(e, x, "||", PREC_LOR, outer, false); return;
     case FN_LNOT:
+        open(e, PREC_UNARY < outer);
         text_puts(e->out, "!");
-        emit_at(e, x->args[0], PREC_ATOM, false);
+        emit_at(e, x->args[0], PREC_UNARY, false);
+        close(e, PREC_UNARY < outer);
         return;
-    case FN_NEG:
-        text_puts(e->out, dtype_class_of(x->dtype) == CLASS_INT ? "(int)(0u - (unsigned)" : "(-");
-        emit_at(e, x->args[0], PREC_ATOM, wide);
-        text_puts(e->out, ")");
+    case FN_NEG: emit_negation(e, x, outer, wide); return;
+    case FN_NOT: emit_complement(e, x, outer, wide); return;
+    case FN_ABS:
+        if (dtype_is_float(x->dtype))
+            emit_call(e, x, outer, wide);
+        else
+            emit_absolute(e, x, outer, wide);
         return;
-    case FN_NOT:
-        text_puts(e->out, x->dtype == DTYPE_BOOL ? "!" : "~");
-        emit_at(e, x->args[0], PREC_ATOM, wide);
+    case FN_TRUNCDIV:
+    case FN_TRUNCMOD:
+        open(e, PREC_UNARY < outer);
+        emit_integer_call(e, x, x->fn == FN_TRUNCDIV ? "truncdiv" : "truncmod", wide);
+        close(e, PREC_UNARY < outer);
         return;
     case FN_PART_16:
     case FN_PART_8: emit_part(e, x, outer); return;
@@ -343,32 +462,29 @@ static void int_range(enum dtype t, const char **lo, const char **hi) {
     }
 }
 
-/* Float to integer truncates, saturates and takes NaN to 0, as the cvt instructions do from 32
- * bits on. */
+/* Float to integer truncates, saturates and takes NaN to 0. The cvt instructions do all of that
+ * from f32 to 32 bits; elsewhere they take NaN to the smallest number. */
 static void emit_truncation(struct emitter *e, const struct expr *x) {
     const struct expr *a = x->args[0];
-    bool is_double = a->dtype == DTYPE_F64;
-    const char *from = is_double ? "double" : "float", *to = NULL;
+    const char *lo, *hi, *name;
     switch (x->dtype) {
-    case DTYPE_I32: to = "int"; break;
-    case DTYPE_U32: to = "uint"; break;
+    case DTYPE_I32: name = a->dtype == DTYPE_F64 ? "to_i32" : "__float2int_rz"; break;
+    case DTYPE_U32: name = a->dtype == DTYPE_F64 ? "to_u32" : "__float2uint_rz"; break;
     case DTYPE_I64:
-    case DTYPE_INDEX: to = "ll"; break;
-    case DTYPE_U64: to = "ull"; break;
-    default: break;
+    case DTYPE_INDEX: name = "to_i64"; break;
+    case DTYPE_U64: name = "to_u64"; break;
+    default: name = a->dtype == DTYPE_F64 ? "to_int_range_f64" : "to_int_range"; break;
     }
-    if (to) {
-        text_printf(e->out, "__%s2%s_rz(", from, to);
-        emit_at(e, a, PREC_ANY, false);
-        text_puts(e->out, ")");
-        return;
-    }
-    const char *lo, *hi, *name = is_double ? "to_int_range_f64" : "to_int_range";
-    int_range(x->dtype, &lo, &hi);
-    helper_use(e->helpers, name);
-    text_printf(e->out, "(%s)%s(", emit_type(e, x->dtype, 0, 0), name);
+    if (*name != '_' && !e->host) helper_use(e->helpers, name);
+    bool ranged = !strncmp(name, "to_int_range", 12);
+    if (ranged) text_printf(e->out, "(%s)", emit_type(e, x->dtype, 0, 0));
+    text_printf(e->out, "%s(", name);
     emit_at(e, a, PREC_ANY, false);
-    text_printf(e->out, ", %s, %s)", lo, hi);
+    if (ranged) {
+        int_range(x->dtype, &lo, &hi);
+        text_printf(e->out, ", %s, %s", lo, hi);
+    }
+    text_puts(e->out, ")");
 }
 
 static void emit_cast(struct emitter *e, const struct expr *x, enum prec outer, bool wide) {
@@ -381,7 +497,9 @@ static void emit_cast(struct emitter *e, const struct expr *x, enum prec outer, 
                               : " != 0");
         close(e, PREC_EQ < outer);
     } else if (dtype_is_float(a->dtype) && !dtype_is_float(x->dtype)) {
+        open(e, PREC_UNARY < outer);
         emit_truncation(e, x);
+        close(e, PREC_UNARY < outer);
     } else {
         bool same =
             !strcmp(emit_type(e, x->dtype, x->lo, x->hi), emit_type(e, a->dtype, a->lo, a->hi));

@@ -45,15 +45,18 @@ static const char abi[] =
 
 static void guard_name(struct text *out, const char *stem) {
     text_puts(out, "TILEC_");
-    for (const char *c = stem; *c; c++)
-        text_printf(out, "%c", isalnum((unsigned char)*c) ? toupper((unsigned char)*c) : '_');
+    for (const char *c = stem; *c; c++) /* different stems, different guards */
+        text_printf(out, isalnum((unsigned char)*c) || *c == '_' ? "%c" : "_x%02x_",
+                    (unsigned char)*c);
     text_puts(out, "_H_INCLUDED");
 }
 
 static void print_signature(struct text *out, struct module *const *modules, int count,
                             const struct function_ir *f) {
     int line = source_position(modules[0]->source, f->span.begin).line;
-    text_printf(out, "/* %s   line %d\n", f->doc ? f->doc : f->name->text, line);
+    text_puts(out, "/* ");
+    emit_comment(out, f->doc ? f->doc : f->name->text);
+    text_printf(out, "   line %d\n", line);
     for (int i = 0; i < f->params.count; i++) {
         const struct param *p = &f->params.at[i];
         if (p->kind != PARAM_TENSOR) continue;
@@ -111,11 +114,13 @@ void emit_header(struct text *out, struct module *const *modules, int count,
                  const struct emit_options *o) {
     struct function_ir **functions;
     int n = all_functions(out->arena, modules, count, &functions);
+    text_puts(out, "/* Launchers for the kernels of ");
+    emit_comment(out, o->source_name);
     text_printf(out,
-                "/* Launchers for the kernels of %s, made by tilec %s; do not edit.\n"
+                ", made by tilec %s; do not edit.\n"
                 " * tilec claims no rights in its output; the support code it copies in is 0BSD. "
                 "*/\n#ifndef ",
-                o->source_name, o->version);
+                o->version);
     guard_name(out, o->stem);
     text_puts(out, "\n#define ");
     guard_name(out, o->stem);

@@ -45,6 +45,12 @@ const char *helper_make(struct helpers *h, const char *name, const char *body) {
     return h->list.at[h->list.count - 1].name;
 }
 
+bool helper_exists(const char *name) {
+    for (int i = 0; i < ROWS; i++)
+        if (!strcmp(rows[i].name, name)) return true;
+    return false;
+}
+
 void helpers_print(const struct helpers *h, struct text *out) {
     for (int i = 0; i < ROWS; i++)
         if (h->used[i]) text_printf(out, "%s\n", rows[i].text);

@@ -9,11 +9,19 @@
 
 /* Once a file: what every launcher needs. */
 const char host_support[] =
-    "struct tilec_fault {\n    int status;\n    const char *what;\n    long long value;\n};\n"
+    "struct tilec_fault {\n    int status;\n    const char *what;\n    long long value;\n"
+    "    bool valued; // does the text end with the value?\n};\n"
     "static inline int64_t tilec_floordiv(int64_t a, int64_t b)\n{\n"
     "    if (b == 0) return 0;\n    return a / b - (a % b != 0 && (a < 0) != (b < 0));\n}\n"
     "static inline int64_t tilec_floormod(int64_t a, int64_t b)\n{\n"
     "    return b == 0 ? 0 : a - b * tilec_floordiv(a, b);\n}\n"
+    "static inline int64_t tilec_truncdiv(int64_t a, int64_t b) { return b == 0 ? 0 : a / b; }\n"
+    "static inline int64_t tilec_truncmod(int64_t a, int64_t b) { return b == 0 ? 0 : a % b; }\n"
+    "static inline int64_t tilec_absolute(int64_t a) { return a < 0 ? -a : a; }\n"
+    "static inline uint64_t tilec_shift_left(uint64_t a, int64_t n) { return n >= 0 && n < 64 ? a "
+    "<< n : 0; }\n"
+    "static inline int64_t tilec_shift_right(int64_t a, int64_t n) { return a >> (n >= 0 && n < 64 "
+    "? n : 63); }\n"
     "static inline int64_t tilec_min(int64_t a, int64_t b) { return a < b ? a : b; }\n"
     "static inline int64_t tilec_max(int64_t a, int64_t b) { return a > b ? a : b; }\n"
     "// elements * extent, or -1 if that exceeds 2^60\n"
@@ -41,34 +49,54 @@ const char host_support[] =
 
 /* -- Checks
  * ----------------------------------------------------------------------------------------- */
-/* Dimensions and integer scalars by their names, as 64-bit values, for the expressions below. */
+/* Words that the launcher's functions use themselves. */
+static struct names *host_names(struct arena *a) {
+    static const char *const words[] = {"out",  "kernel",  "launch", "sm",     "f",      "none",
+                                        "text", "size",    "status", "length", "params", "c",
+                                        "args", "variant", "stream", "fault"};
+    struct names *n = names_new(a);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) names_reserve(n, words[i]);
+    return n;
+}
+
+/* Dimensions and scalars by their names, integers as 64-bit values, for the expressions below. */
 static void bind_dims(struct emitter *e, const struct function_ir *f) {
     for (int i = 0; i < f->params.count; i++) {
         const struct param *p = &f->params.at[i];
-        if (p->kind == PARAM_TENSOR || dtype_is_float(p->var->dtype)) continue;
+        if (p->kind == PARAM_TENSOR || param_is_bits(p)) continue;
         const char *name = var_name(e, p->var);
-        text_printf(e->out, "const int64_t %s = (int64_t)args->%s;\n(void)%s;\n", name,
+        const char *type = dtype_is_float(p->var->dtype) ? param_type(e, p) : "int64_t";
+        text_printf(e->out, "const %s %s = (%s)args->%s;\n(void)%s;\n", type, name, type,
                     p->name->text, name);
     }
 }
 
+/* `value` is shown behind the text; NULL: there is none. */
 static void fault(struct emitter *e, const char *status, const char *what, const char *value) {
-    text_printf(
-        e->out,
-        "{\n    const struct tilec_fault f = {%s, \"%s\", (long long)(%s)};\n    return f;\n}\n",
-        status, what, value);
+    text_printf(e->out, "{\n    const struct tilec_fault f = {%s, ", status);
+    emit_quoted(e->out, what);
+    text_printf(e->out, ", (long long)(%s), %s};\n    return f;\n}\n", value ? value : "0",
+                value ? "true" : "false");
 }
 
 static void check_dim(struct emitter *e, const struct param *p) {
-    const char *name = var_name(e, p->var);
-    text_printf(e->out, "if (%s < 0) ", name);
-    fault(e, "TILEC_E_DIM", arena_printf(e->arena, "%s is negative:", p->name->text), name);
-    if (p->var->dtype == DTYPE_I32 || (p->var->hi == INT32_MAX)) {
-        text_printf(e->out, "if (%s > 2147483647) ", name);
-        fault(e, "TILEC_E_DIM", arena_printf(e->arena, "%s exceeds 32 bits:", p->name->text), name);
-    }
+    const char *name = var_name(e, p->var), *n = p->name->text;
+    int64_t lo = p->var->lo < 0 ? 0 : p->var->lo, hi = p->var->hi;
+    text_printf(e->out, "if (%s < %lld) ", name, (long long)lo);
+    fault(e, "TILEC_E_DIM",
+          lo ? arena_printf(e->arena, "%s is below %lld:", n, (long long)lo)
+             : arena_printf(e->arena, "%s is negative:", n),
+          name);
+    if (p->var->dtype == DTYPE_I32 && hi > INT32_MAX) hi = INT32_MAX;
+    if (hi == INT64_MAX) return;
+    text_printf(e->out, "if (%s > %lld) ", name, (long long)hi);
+    fault(e, "TILEC_E_DIM",
+          hi == INT32_MAX ? arena_printf(e->arena, "%s exceeds 32 bits:", n)
+                          : arena_printf(e->arena, "%s exceeds %lld:", n, (long long)hi),
+          name);
 }
 
+/* A tensor without elements may be null or anywhere. */
 static void check_tensor(struct emitter *e, const struct param *p, int alignment) {
     const struct buffer *b = p->buffer;
     const char *n = p->name->text;
@@ -81,39 +109,31 @@ static void check_tensor(struct emitter *e, const struct param *p, int alignment
     }
     text_printf(e->out, "if (%s < 0) ", count);
     fault(e, "TILEC_E_DIM",
-          arena_printf(e->arena, "%s has a negative extent or too many elements", n), "0");
+          arena_printf(e->arena, "%s has a negative extent or too many elements", n), NULL);
     text_printf(e->out, "if (!args->%s && %s > 0) ", n, count);
-    fault(e, "TILEC_E_NULL", arena_printf(e->arena, "%s is null", n), "0");
-    if (alignment > 1) {
-        text_printf(e->out, "if (((uintptr_t)args->%s & %d) != 0) ", n, alignment - 1);
-        fault(e, "TILEC_E_ALIGN",
-              arena_printf(e->arena, "%s is not aligned to %d bytes; its address ends in", n,
-                           alignment),
-              arena_printf(e->arena, "(uintptr_t)args->%s & %d", n, alignment - 1));
-    }
+    fault(e, "TILEC_E_NULL", arena_printf(e->arena, "%s is null", n), NULL);
+    if (alignment <= 1) return;
+    text_printf(e->out, "if (((uintptr_t)args->%s & %d) != 0 && %s > 0) ", n, alignment - 1, count);
+    fault(e, "TILEC_E_ALIGN",
+          arena_printf(e->arena, "%s is not aligned to %d bytes; its address modulo %d is", n,
+                       alignment, alignment),
+          arena_printf(e->arena, "(uintptr_t)args->%s & %d", n, alignment - 1));
 }
 
 static void check_assumption(struct emitter *e, const struct host_check *c) {
-    struct text message = text_new(e->arena);
-    for (const char *s = c->message ? c->message : "an assert does not hold"; *s; s++)
-        text_printf(&message,
-                    *s == '"' || *s == '\\'  ? "\\%c"
-                    : (unsigned char)*s < 32 ? " "
-                                             : "%c",
-                    *s);
     text_puts(e->out, "if (!(");
     emit_expr(e, c->test);
     text_puts(e->out, ")) ");
-    fault(e, "TILEC_E_ASSUME", message.at, "0");
+    fault(e, "TILEC_E_ASSUME", c->message ? c->message : "an assert does not hold", NULL);
 }
 
 static void emit_check(struct emitter *e, struct module *const *modules, int count,
                        const struct function_ir *f) {
-    text_printf(e->out, "static struct tilec_fault %s_check(const %s_args *args)\n{\n",
+    text_printf(e->out, "static struct tilec_fault %s__check(const %s_args *args)\n{\n",
                 f->name->text, f->name->text);
     e->out->indent++;
     text_puts(e->out, "if (!args) ");
-    fault(e, "TILEC_E_NULL", "args is null", "0");
+    fault(e, "TILEC_E_NULL", "args is null", NULL);
     bind_dims(e, f);
     for (int i = 0; i < f->params.count; i++)
         if (f->params.at[i].kind == PARAM_DIM) check_dim(e, &f->params.at[i]);
@@ -122,7 +142,8 @@ static void emit_check(struct emitter *e, struct module *const *modules, int cou
             check_tensor(e, &f->params.at[i],
                          tensor_alignment(modules, count, f, f->params.at[i].buffer));
     for (int i = 0; i < f->checks.count; i++) check_assumption(e, &f->checks.at[i]);
-    text_puts(e->out, "const struct tilec_fault none = {TILEC_OK, \"\", 0};\nreturn none;\n");
+    text_puts(e->out,
+              "const struct tilec_fault none = {TILEC_OK, \"\", 0, false};\nreturn none;\n");
     e->out->indent--;
     text_puts(e->out, "}\n\n");
 }
@@ -159,7 +180,7 @@ static void configure_launch(struct emitter *e, const struct module *m, const st
 static void emit_configure(struct emitter *e, struct module *const *modules, int count,
                            const struct function_ir *f) {
     text_printf(e->out,
-                "static int %s_configure(const %s_args *args, int sm, int launch, tilec_config "
+                "static int %s__configure(const %s_args *args, int sm, int launch, tilec_config "
                 "*out, const void **kernel)\n{\n",
                 f->name->text, f->name->text);
     e->out->indent++;
@@ -168,7 +189,7 @@ static void emit_configure(struct emitter *e, struct module *const *modules, int
         if (!g) continue;
         text_printf(e->out, "if (%s) {\n", arch_choice(e->arena, modules[i]->target));
         e->out->indent++;
-        e->names = names_new(e->arena);
+        e->names = host_names(e->arena);
         bind_dims(e, g);
         text_puts(e->out, "switch (launch) {\n");
         for (int j = 0; j < g->kernels.count; j++)
@@ -183,6 +204,30 @@ static void emit_configure(struct emitter *e, struct module *const *modules, int
     text_puts(e->out, "}\n\n");
 }
 
+/* Every launch has an empty grid: there is nothing to do, on any device or without one. */
+static void emit_empty(struct emitter *e, const struct function_ir *f) {
+    text_printf(e->out, "static bool %s__empty(const %s_args *args)\n{\n", f->name->text,
+                f->name->text);
+    e->out->indent++;
+    e->names = host_names(e->arena);
+    text_puts(e->out, "(void)args;\n");
+    bind_dims(e, f);
+    text_puts(e->out, "return ");
+    for (int i = 0; i < f->kernels.count; i++) {
+        const struct kernel *k = f->kernels.at[i];
+        text_printf(e->out, "%s(", i ? " && " : "");
+        for (int j = 0; j < k->grid_rank; j++) {
+            text_puts(e->out, j ? " || tilec_extent(" : "tilec_extent(");
+            emit_expr(e, k->grid[j]);
+            text_puts(e->out, ") == 0");
+        }
+        text_puts(e->out, k->grid_rank ? ")" : "false)");
+    }
+    text_puts(e->out, f->kernels.count ? ";\n" : "true;\n");
+    e->out->indent--;
+    text_puts(e->out, "}\n\n");
+}
+
 /* -- Entry points
  * -------------------------------------------------------------------------------------------- */
 /* The kernel's parameters by address, each in the type of its signature. */
@@ -193,13 +238,9 @@ static void pack_params(struct emitter *e, const struct function_ir *f) {
             text_printf(e->out, "const void *p%d = args->%s;\n", i, p->name->text);
             continue;
         }
-        enum dtype t = p->kind == PARAM_DIM ? DTYPE_INDEX : p->var->dtype;
-        bool bits = t == DTYPE_F16 || t == DTYPE_BF16 || t == DTYPE_E4M3 || t == DTYPE_E5M2;
-        e->host = false;
-        const char *type = bits ? dtype_device_type(t) : emit_type(e, t, p->var->lo, p->var->hi);
-        e->host = true;
+        const char *type = param_type(e, p);
         text_printf(e->out, "%s p%d = (%s)args->%s%s;\n", type, i, type, p->name->text,
-                    bits ? ".bits" : "");
+                    param_is_bits(p) ? ".bits" : "");
     }
     text_puts(e->out, "void *params[] = {");
     for (int i = 0; i < f->params.count; i++)
@@ -216,15 +257,16 @@ static void emit_launch(struct emitter *e, const struct function_ir *f) {
     e->out->indent++;
     text_puts(e->out, "if (variant != -1 && variant != 0) return TILEC_E_VARIANT;\n");
     text_printf(e->out,
-                "const struct tilec_fault fault = %s_check(args);\nif (fault.status) return "
+                "const struct tilec_fault fault = %s__check(args);\nif (fault.status) return "
                 "fault.status;\n",
                 n);
+    text_printf(e->out, "if (%s__empty(args)) return TILEC_OK;\n", n);
     text_puts(e->out, "int sm = 0, status = tilec_device(&sm);\nif (status) return status;\n");
     pack_params(e, f);
     text_printf(e->out, "for (int launch = 0; launch < %d; launch++) {\n", f->kernels.count);
     e->out->indent++;
     text_puts(e->out, "tilec_config c = {};\nconst void *kernel = NULL;\n");
-    text_printf(e->out, "status = %s_configure(args, sm, launch, &c, &kernel);\n", n);
+    text_printf(e->out, "status = %s__configure(args, sm, launch, &c, &kernel);\n", n);
     text_puts(
         e->out,
         "if (status) return status;\n"
@@ -255,7 +297,7 @@ static void emit_query(struct emitter *e, const struct function_ir *f) {
     text_puts(e->out, "if (variant != -1 && variant != 0) return TILEC_E_VARIANT;\n"
                       "if (!out || out->size < sizeof(tilec_config)) return TILEC_E_NULL;\n");
     text_printf(e->out,
-                "const struct tilec_fault fault = %s_check(args);\nif (fault.status) return "
+                "const struct tilec_fault fault = %s__check(args);\nif (fault.status) return "
                 "fault.status;\n",
                 n);
     text_puts(e->out,
@@ -266,10 +308,20 @@ static void emit_query(struct emitter *e, const struct function_ir *f) {
     text_printf(e->out,
                 "out->launches = %d;\nout->cluster[0] = out->cluster[1] = out->cluster[2] = 1;\n",
                 f->kernels.count);
-    text_printf(e->out, "return %s_configure(args, sm, launch, out, &kernel);\n", n);
+    text_printf(e->out, "return %s__configure(args, sm, launch, out, &kernel);\n", n);
     e->out->indent--;
     text_puts(e->out, "}\n\n");
 }
+
+/* Statuses that say the same for every function. */
+static const struct {
+    const char *status, *text;
+} plain_faults[] = {
+    {"TILEC_OK", "ok"},
+    {"TILEC_E_ARCH", "no code for this device"},
+    {"TILEC_E_LIMIT", "the grid exceeds a limit of CUDA"},
+    {"TILEC_E_VARIANT", "no such variant or launch"},
+};
 
 static void emit_explain(struct emitter *e, const struct function_ir *f) {
     const char *n = f->name->text;
@@ -278,29 +330,23 @@ static void emit_explain(struct emitter *e, const struct function_ir *f) {
                 "size_t size)\n{\n",
                 n, n);
     e->out->indent++;
-    text_printf(e->out, "const struct tilec_fault f = %s_check(args);\nint length;\n", n);
-    text_printf(e->out, "if (status == TILEC_OK) length = snprintf(text, size, \"%s: ok\");\n", n);
+    text_printf(e->out, "const struct tilec_fault f = %s__check(args);\nint length;\n", n);
+    for (size_t i = 0; i < sizeof plain_faults / sizeof *plain_faults; i++)
+        text_printf(e->out, "%sif (status == %s) length = snprintf(text, size, \"%s: %s\");\n",
+                    i ? "else " : "", plain_faults[i].status, n, plain_faults[i].text);
     text_printf(e->out,
                 "else if (status > 0) length = snprintf(text, size, \"%s: %%s\", "
                 "cudaGetErrorString((cudaError_t)status));\n",
                 n);
-    text_printf(e->out,
-                "else if (status == f.status) length = snprintf(text, size, \"%s: %%s %%lld\", "
-                "f.what, f.value);\n",
-                n);
-    text_printf(e->out,
-                "else if (status == TILEC_E_ARCH) length = snprintf(text, size, \"%s: no code for "
-                "this device\");\n",
-                n);
-    text_printf(e->out,
-                "else if (status == TILEC_E_LIMIT) length = snprintf(text, size, \"%s: the grid "
-                "exceeds a limit of CUDA\");\n",
-                n);
-    text_printf(e->out,
-                "else if (status == TILEC_E_VARIANT) length = snprintf(text, size, \"%s: no such "
-                "variant\");\n",
-                n);
-    text_printf(e->out, "else length = snprintf(text, size, \"%s: status %%d\", status);\n", n);
+    text_printf(
+        e->out,
+        "else if (status != f.status) length = snprintf(text, size, \"%s: status %%d\", status);\n",
+        n);
+    text_printf(
+        e->out,
+        "else if (f.valued) length = snprintf(text, size, \"%s: %%s %%lld\", f.what, f.value);\n",
+        n);
+    text_printf(e->out, "else length = snprintf(text, size, \"%s: %%s\", f.what);\n", n);
     text_puts(e->out, "return length < 0 ? 0 : (size_t)length;\n");
     e->out->indent--;
     text_puts(e->out, "}\n\n");
@@ -310,10 +356,11 @@ void emit_launcher(struct emitter *e, struct module *const *modules, int count,
                    const struct function_ir *f) {
     e->host = true;
     e->kernel = NULL;
-    e->names = names_new(e->arena);
+    e->names = host_names(e->arena);
     emit_check(e, modules, count, f);
     emit_configure(e, modules, count, f);
-    e->names = names_new(e->arena);
+    emit_empty(e, f);
+    e->names = host_names(e->arena);
     emit_launch(e, f);
     emit_query(e, f);
     emit_explain(e, f);

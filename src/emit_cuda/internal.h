@@ -21,6 +21,7 @@ struct helpers *helpers_new(struct arena *a);
 const char *helper_use(struct helpers *h, const char *name);
 /* Marks a helper that is made from a pattern; `body` is its whole text. Returns its name. */
 const char *helper_make(struct helpers *h, const char *name, const char *body);
+bool helper_exists(const char *name); /* a row of device.def */
 void helpers_print(const struct helpers *h, struct text *out);
 
 /* -- One kernel under emission
@@ -46,9 +47,20 @@ void emit_wide(struct emitter *e, const struct expr *x);    /* an integer as 64 
 const char *emit_type(const struct emitter *e, enum dtype t, int64_t lo,
                       int64_t hi); /* of a scalar */
 bool fits_int(int64_t lo, int64_t hi);
+bool expr_calls(const char *name); /* does some row of cuda.def call it? */
 const char *var_name(struct emitter *e, const struct var *v);
 const char *buffer_name(struct emitter *e, const struct buffer *b);
 const char *array_name(struct emitter *e, const struct array *a);
+
+/* -- uses.c: what a kernel's body refers to: what it does not is not declared */
+bool kernel_uses_var(const struct kernel *k, const struct var *v);
+bool kernel_uses_shared(const struct kernel *k, const struct buffer *b); /* aliases of b count */
+
+/* -- text.c: texts of the user inside comments, strings and directives */
+void emit_comment(struct text *out, const char *s); /* stays one line, ends no comment */
+void emit_quoted(struct text *out, const char *s);  /* a C string literal */
+void emit_line_back(struct emitter *e);             /* #line back to the .cu itself */
+const char *resolve_lines(struct arena *a, const char *text, const char *unit_name);
 
 /* -- stmt.c, memory.c
  * ----------------------------------------------------------------------------------- */
@@ -76,6 +88,9 @@ int all_functions(struct arena *a, struct module *const *modules, int count,
                   struct function_ir ***out);
 int tensor_alignment(struct module *const *modules, int count, const struct function_ir *f,
                      const struct buffer *b);
+bool param_is_bits(const struct param *p); /* a scalar that the kernel takes as its bits */
+const char *param_type(const struct emitter *e,
+                       const struct param *p);     /* in a kernel's signature */
 const char *prototype_type(const struct param *p); /* "const tilec_f16 *", "int64_t", "float" */
 
 #endif

@@ -20,10 +20,23 @@ static void emit_parameter(struct emitter *e, const struct param *p) {
         return;
     }
     const struct var *v = p->var;
-    text_printf(e->out, "%s %s",
-                p->kind == PARAM_DIM ? emit_type(e, DTYPE_INDEX, v->lo, v->hi)
-                                     : emit_type(e, v->dtype, v->lo, v->hi),
-                var_name(e, v));
+    text_printf(e->out, "%s %s%s", param_type(e, p), var_name(e, v),
+                param_is_bits(p) ? "_bits" : "");
+}
+
+/* Scalars of 16 and 8 bits arrive as their bits, as tensors hold them. */
+static void emit_scalar_params(struct emitter *e) {
+    for (int i = 0; i < e->function->params.count; i++) {
+        const struct param *p = &e->function->params.at[i];
+        if (!param_is_bits(p) || !kernel_uses_var(e->kernel, p->var)) continue;
+        const char *name = var_name(e, p->var), *letter = dtype_letter(p->var->dtype);
+        text_printf(e->out, "const float %s = ", name);
+        if (p->var->dtype == DTYPE_BF16)
+            text_printf(e->out, "__uint_as_float((uint32_t)%s_bits << 16);\n", name);
+        else
+            text_printf(e->out, "%s(%s_bits);\n",
+                        helper_use(e->helpers, arena_printf(e->arena, "%s_to_f32", letter)), name);
+    }
 }
 
 static void emit_signature(struct emitter *e) {
@@ -46,7 +59,7 @@ static const char axis_name[] = "xyz";
 static void emit_block_vars(struct emitter *e) {
     const struct kernel *k = e->kernel;
     for (int i = 0; i < k->grid_rank; i++) {
-        if (!k->block[i]) continue;
+        if (!k->block[i] || !kernel_uses_var(k, k->block[i])) continue;
         text_printf(e->out, "const int %s = (int)blockIdx.%c;\n", var_name(e, k->block[i]),
                     axis_name[i]);
     }
@@ -58,8 +71,8 @@ static void emit_block_vars(struct emitter *e) {
 static void emit_swizzle(struct emitter *e) {
     const struct kernel *k = e->kernel;
     const char major = k->swizzle_column ? 'x' : 'y', minor = k->swizzle_column ? 'y' : 'x';
-    const char *along = var_name(e, k->block[k->swizzle_column ? 1 : 0]);
-    const char *panel = var_name(e, k->block[k->swizzle_column ? 0 : 1]);
+    const struct var *along = k->block[k->swizzle_column ? 1 : 0];
+    const struct var *panel = k->block[k->swizzle_column ? 0 : 1];
     text_printf(e->out, "// panels of %d block %s\n", k->swizzle_panel,
                 k->swizzle_column ? "columns" : "rows");
     text_puts(e->out, "const unsigned block_number = blockIdx.x + gridDim.x * blockIdx.y;\n");
@@ -70,24 +83,36 @@ static void emit_swizzle(struct emitter *e) {
                 k->swizzle_panel, minor);
     text_printf(e->out, "const unsigned block_height = min(%du, gridDim.%c - %du * block_panel);\n",
                 k->swizzle_panel, major, k->swizzle_panel);
-    text_printf(e->out, "const int %s = (int)(block_rest / block_height);\n", along);
-    text_printf(e->out, "const int %s = (int)(%du * block_panel + block_rest %% block_height);\n",
-                panel, k->swizzle_panel);
-    if (k->grid_rank == 3 && k->block[2])
+    if (kernel_uses_var(k, along))
+        text_printf(e->out, "const int %s = (int)(block_rest / block_height);\n",
+                    var_name(e, along));
+    if (kernel_uses_var(k, panel))
+        text_printf(e->out,
+                    "const int %s = (int)(%du * block_panel + block_rest %% block_height);\n",
+                    var_name(e, panel), k->swizzle_panel);
+    if (k->grid_rank == 3 && k->block[2] && kernel_uses_var(k, k->block[2]))
         text_printf(e->out, "const int %s = (int)blockIdx.z;\n", var_name(e, k->block[2]));
 }
 
 /* -- Shared memory
  * ----------------------------------------------------------------------------------------- */
+static bool uses_shared(const struct kernel *k) {
+    bool used = false;
+    for (int i = 0; i < k->buffers.count; i++)
+        used |= k->buffers.at[i]->scope == SCOPE_SHARED && kernel_uses_shared(k, k->buffers.at[i]);
+    return used;
+}
+
 static void emit_shared(struct emitter *e) {
     const struct kernel *k = e->kernel;
-    if (!k->shared_bytes) return;
+    if (!uses_shared(k)) return;
     text_puts(e->out, "extern __shared__ __align__(1024) char smem[];\n");
     text_puts(e->out, "const uint32_t smem_base = (uint32_t)__cvta_generic_to_shared(smem);\n");
     text_puts(e->out, "(void)smem_base;\n");
     for (int i = 0; i < k->buffers.count; i++) {
         const struct buffer *b = k->buffers.at[i];
-        if (b->scope != SCOPE_SHARED || b->alias || b->offset < 0) continue;
+        if (b->scope != SCOPE_SHARED || b->alias || b->offset < 0 || !kernel_uses_shared(k, b))
+            continue;
         text_printf(e->out, "constexpr int %s = %d; // %s[", buffer_name(e, b), b->offset,
                     dtype_letter(b->dtype));
         for (int j = 0; j < b->rank; j++) text_printf(e->out, "%s%d", j ? ", " : "", b->extent[j]);
@@ -111,15 +136,28 @@ static void emit_local(struct emitter *e) {
 
 /* -- The function
  * ---------------------------------------------------------------------------------------------- */
+static bool is_used(const struct emitter *e, const struct var *v) {
+    return v && kernel_uses_var(e->kernel, v);
+}
+
+/* thread = 32 * warp + lane; threads of several axes are counted with x fastest. */
 static void emit_thread_vars(struct emitter *e) {
     const struct kernel_code *c = e->kernel->code;
     const int32_t *extent = e->kernel->thread_extent;
-    if (c->thread) {
-        text_printf(e->out, "const int %s = (int)threadIdx.x", var_name(e, c->thread));
-        if (extent[1] > 1) text_printf(e->out, " + %d * (int)threadIdx.y", extent[0]);
-        if (extent[2] > 1) text_printf(e->out, " + %d * (int)threadIdx.z", extent[0] * extent[1]);
-        text_puts(e->out, ";\n");
+    bool thread = is_used(e, c->thread), lane = is_used(e, c->lane), warp = is_used(e, c->warp);
+    const char *flat = "(int)threadIdx.x";
+    if (extent[1] > 1) flat = arena_printf(e->arena, "%s + %d * (int)threadIdx.y", flat, extent[0]);
+    if (extent[2] > 1)
+        flat = arena_printf(e->arena, "%s + %d * (int)threadIdx.z", flat, extent[0] * extent[1]);
+    bool several = extent[1] > 1 || extent[2] > 1;
+    if (thread) {
+        text_printf(e->out, "const int %s = %s;\n", var_name(e, c->thread), flat);
+        flat = var_name(e, c->thread);
+    } else if (several) {
+        flat = arena_printf(e->arena, "(%s)", flat);
     }
+    if (lane) text_printf(e->out, "const int %s = %s & 31;\n", var_name(e, c->lane), flat);
+    if (warp) text_printf(e->out, "const int %s = %s >> 5;\n", var_name(e, c->warp), flat);
 }
 
 /* Where the body is compiled: nvcc runs it once per -gencode pair, and `-arch=sm_90a` adds a plain
@@ -145,9 +183,10 @@ void emit_kernel(struct emitter *e) {
     else
         emit_block_vars(e);
     emit_thread_vars(e);
+    emit_scalar_params(e);
     emit_local(e);
     emit_kblock(e, &e->kernel->code->body);
     e->out->indent--;
-    if (e->options->line == LINE_TILE && e->line) text_puts(e->out, "\n");
+    if (e->line) emit_line_back(e);
     text_puts(e->out, "#elif defined(__CUDA_ARCH__)\n    __trap();\n#endif\n}\n");
 }

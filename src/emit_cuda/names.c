@@ -13,23 +13,170 @@ struct names {
     VEC(struct named) list;
 };
 
-/* What a local name must not be: words of C++ and CUDA, and the names the kernels use themselves.
- */
+/* What a local name must not be: words of C++, macros and types of the headers that are included,
+ * and the names the kernels use themselves. Helpers and functions of CUDA are looked up in their
+ * tables. */
 static const char *const reserved[] = {
-    "alignas",  "alignof",  "and",      "asm",       "auto",     "bool",      "break",
-    "case",     "catch",    "char",     "class",     "const",    "constexpr", "continue",
-    "default",  "delete",   "do",       "double",    "else",     "enum",      "explicit",
-    "export",   "extern",   "false",    "float",     "for",      "friend",    "goto",
-    "if",       "inline",   "int",      "long",      "mutable",  "namespace", "new",
-    "noexcept", "not",      "nullptr",  "operator",  "or",       "private",   "protected",
-    "public",   "register", "return",   "short",     "signed",   "sizeof",    "static",
-    "struct",   "switch",   "template", "this",      "throw",    "true",      "try",
-    "typedef",  "typename", "union",    "unsigned",  "using",    "virtual",   "void",
-    "volatile", "while",    "xor",      "threadIdx", "blockIdx", "blockDim",  "gridDim",
-    "warpSize", "min",      "max",      "abs",       "smem",     "smem_base",
-    "args",     "NULL",      "INFINITY", "NAN",       "main",
-    "exp",      "log",      "sin",      "cos",       "tan",      "y0",        "y1",
-    "j0",       "j1",
+    "alignas",
+    "alignof",
+    "and",
+    "and_eq",
+    "asm",
+    "auto",
+    "bitand",
+    "bitor",
+    "bool",
+    "break",
+    "case",
+    "catch",
+    "char",
+    "char16_t",
+    "char32_t",
+    "char8_t",
+    "class",
+    "co_await",
+    "co_return",
+    "co_yield",
+    "compl",
+    "concept",
+    "const",
+    "const_cast",
+    "consteval",
+    "constexpr",
+    "constinit",
+    "continue",
+    "decltype",
+    "default",
+    "delete",
+    "do",
+    "double",
+    "dynamic_cast",
+    "else",
+    "enum",
+    "explicit",
+    "export",
+    "extern",
+    "false",
+    "float",
+    "for",
+    "friend",
+    "goto",
+    "if",
+    "inline",
+    "int",
+    "long",
+    "mutable",
+    "namespace",
+    "new",
+    "noexcept",
+    "not",
+    "not_eq",
+    "nullptr",
+    "operator",
+    "or",
+    "or_eq",
+    "private",
+    "protected",
+    "public",
+    "register",
+    "reinterpret_cast",
+    "requires",
+    "restrict",
+    "return",
+    "short",
+    "signed",
+    "sizeof",
+    "static",
+    "static_assert",
+    "static_cast",
+    "struct",
+    "switch",
+    "template",
+    "this",
+    "thread_local",
+    "throw",
+    "true",
+    "try",
+    "typedef",
+    "typeid",
+    "typename",
+    "typeof",
+    "union",
+    "unsigned",
+    "using",
+    "virtual",
+    "void",
+    "volatile",
+    "wchar_t",
+    "while",
+    "xor",
+    "xor_eq",
+    "asm",
+    "linux",
+    "unix",
+    "i386",
+    "errno",
+    "stdin",
+    "stdout",
+    "stderr",
+    "NULL",
+    "INFINITY",
+    "NAN",
+    "EOF",
+    "BUFSIZ",
+    "NZERO",
+    "MAXFLOAT",
+    "BIG_ENDIAN",
+    "LITTLE_ENDIAN",
+    "BYTE_ORDER",
+    "CHAR_BIT",
+    "RAND_MAX",
+    "int8_t",
+    "int16_t",
+    "int32_t",
+    "int64_t",
+    "uint8_t",
+    "uint16_t",
+    "uint32_t",
+    "uint64_t",
+    "float2",
+    "float4",
+    "double2",
+    "double4",
+    "int2",
+    "int4",
+    "uint2",
+    "uint4",
+    "longlong2",
+    "ulonglong2",
+    "dim3",
+    "threadIdx",
+    "blockIdx",
+    "blockDim",
+    "gridDim",
+    "warpSize",
+    "min",
+    "max",
+    "abs",
+    "isnan",
+    "printf",
+    "main",
+    "args",
+    "smem",
+    "smem_base",
+    "block_number",
+    "block_panel",
+    "block_rest",
+    "block_height",
+};
+
+/* Families of macros and of helpers that are made from patterns. */
+static const char *const reserved_begin[] = {
+    "__",         "tilec_",     "TILEC_",     "cuda",       "M_",          "FP_",
+    "INT_",       "UINT_",      "LONG_",      "CLOCK_",     "HUGE_VAL",    "SNAN",
+    "SEEK_",      "make_",      "mma_m",      "atomic_",    "load_const_", "load_f32x",
+    "load_f64x",  "load_i32x",  "load_i64x",  "load_u32x",  "load_u64x",   "store_f32x",
+    "store_f64x", "store_i32x", "store_i64x", "store_u32x", "store_u64x",
 };
 
 struct names *names_new(struct arena *a) {
@@ -42,18 +189,25 @@ void names_reserve(struct names *n, const char *word) {
     vec_push(n->arena, &n->list, ((struct named){.key = NULL, .name = word}));
 }
 
-static bool is_taken(const struct names *n, const char *name) {
+static bool is_reserved(const char *name) {
     for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
         if (!strcmp(reserved[i], name)) return true;
+    for (size_t i = 0; i < sizeof reserved_begin / sizeof *reserved_begin; i++)
+        if (!strncmp(reserved_begin[i], name, strlen(reserved_begin[i]))) return true;
+    return helper_exists(name) || expr_calls(name);
+}
+
+static bool is_taken(const struct names *n, const char *name) {
+    if (is_reserved(name)) return true;
     for (int i = 0; i < n->list.count; i++)
         if (!strcmp(n->list.at[i].name, name)) return true;
     return false;
 }
 
-/* Letters, digits and underscores; never a leading digit, never empty. */
+/* Letters, digits and underscores; never a leading digit or two underscores, never empty. */
 static char *identifier(struct arena *a, const char *wanted) {
-    char *s =
-        arena_printf(a, "%s%s", *wanted && !isdigit((unsigned char)*wanted) ? "" : "v", wanted);
+    bool good = *wanted && !isdigit((unsigned char)*wanted) && strncmp(wanted, "__", 2);
+    char *s = arena_printf(a, "%s%s", good ? "" : "v", wanted);
     for (char *c = s; *c; c++)
         if (!isalnum((unsigned char)*c) && *c != '_') *c = '_';
     return s;
@@ -63,6 +217,7 @@ const char *names_of(struct names *n, const void *key, const char *wanted) {
     for (int i = 0; i < n->list.count; i++)
         if (n->list.at[i].key == key) return n->list.at[i].name;
     const char *base = identifier(n->arena, wanted), *name = base;
+    if (is_reserved(base)) base = name = arena_printf(n->arena, "v_%s", base);
     for (int i = 1; is_taken(n, name); i++) name = arena_printf(n->arena, "%s_%d", base, i);
     vec_push(n->arena, &n->list, ((struct named){.key = key, .name = name}));
     return name;

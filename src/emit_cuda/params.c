@@ -11,6 +11,19 @@ const char *prototype_type(const struct param *p) {
     return "int64_t";
 }
 
+bool param_is_bits(const struct param *p) {
+    return p->kind == PARAM_SCALAR && dtype_is_float(p->var->dtype) &&
+           dtype_bits(p->var->dtype) < 32;
+}
+
+const char *param_type(const struct emitter *e, const struct param *p) {
+    struct emitter device = *e;
+    device.host = false;
+    if (param_is_bits(p)) return dtype_device_type(p->var->dtype);
+    return emit_type(&device, p->kind == PARAM_DIM ? DTYPE_INDEX : p->var->dtype, p->var->lo,
+                     p->var->hi);
+}
+
 struct function_ir *function_in(const struct module *m, const struct function_ir *f) {
     for (int i = 0; i < m->functions.count; i++)
         if (!strcmp(m->functions.at[i]->name->text, f->name->text)) return m->functions.at[i];

@@ -23,7 +23,9 @@ static void emit_line(struct emitter *e, const struct kstmt *s) {
     e->line = line;
     int indent = e->out->indent;
     e->out->indent = 0;
-    text_printf(e->out, "#line %d \"%s\"\n", line, e->options->source_name);
+    text_printf(e->out, "#line %d ", line);
+    emit_quoted(e->out, e->options->source_name);
+    text_puts(e->out, "\n");
     e->out->indent = indent;
 }
 
@@ -50,8 +52,12 @@ static void emit_set(struct emitter *e, const struct kstmt *s) {
 }
 
 static void emit_for(struct emitter *e, const struct kstmt *s) {
-    struct var *v = s->loop.var;
-    const char *name = var_name(e, v), *type = emit_type(e, v->dtype, v->lo, v->hi);
+    struct var *v = s->loop.var; /* it also holds the first value past the end */
+    int64_t lo = v->lo, hi = v->hi, step = s->loop.step;
+    bool overflow =
+        step > 0 ? __builtin_add_overflow(hi, step, &hi) : __builtin_add_overflow(lo, step, &lo);
+    const char *name = var_name(e, v);
+    const char *type = emit_type(e, v->dtype, overflow ? INT64_MIN : lo, overflow ? INT64_MAX : hi);
     if (s->loop.unroll == 0)
         text_puts(e->out, "#pragma unroll\n");
     else
@@ -186,7 +192,11 @@ static void emit_kstmt(struct emitter *e, const struct kstmt *s) {
     case K_MMA: emit_mma(e, s); break;
     case K_PRINT: emit_print(e, s); break;
     case K_ASSERT: emit_assert(e, s); break;
-    case K_COMMENT: text_printf(e->out, "// %s\n", s->comment); break;
+    case K_COMMENT:
+        text_puts(e->out, "// ");
+        emit_comment(e->out, s->comment);
+        text_puts(e->out, "\n");
+        break;
     }
 }
 

@@ -3,8 +3,9 @@
 
 static void print_head(struct text *out, struct module *const *modules, int count,
                        const struct emit_options *o) {
-    text_printf(out, "// Kernels of %s, made by tilec %s; do not edit.\n", o->source_name,
-                o->version);
+    text_puts(out, "// Kernels of ");
+    emit_comment(out, o->source_name);
+    text_printf(out, ", made by tilec %s; do not edit.\n", o->version);
     text_puts(out, "// tilec claims no rights in its output; the support code it copies in is "
                    "0BSD.\n//\n// For");
     for (int i = 0; i < count; i++)
@@ -44,9 +45,10 @@ static void emit_module(struct emitter *e, struct module *m) {
         for (int j = 0; j < e->function->kernels.count; j++) {
             e->kernel = e->function->kernels.at[j];
             e->names = names_new(e->arena);
-            text_printf(e->out, "// %s, %s, %d threads, %d bytes of shared memory\n",
-                        e->function->doc ? e->function->doc : e->function->name->text,
-                        m->target->name, e->kernel->threads, e->kernel->shared_bytes);
+            text_puts(e->out, "// ");
+            emit_comment(e->out, e->function->doc ? e->function->doc : e->function->name->text);
+            text_printf(e->out, ", %s, %d threads, %d bytes of shared memory\n", m->target->name,
+                        e->kernel->threads, e->kernel->shared_bytes);
             emit_kernel(e);
             text_puts(e->out, "\n");
         }
@@ -62,28 +64,35 @@ static bool any_print(struct module *const *modules, int count) {
     return false;
 }
 
-void emit_cuda(struct text *out, struct module *const *modules, int count,
-               const struct emit_options *o) {
-    struct text kernels = text_new(out->arena);
-    struct emitter e = {
-        .arena = out->arena, .out = &kernels, .helpers = helpers_new(out->arena), .options = o};
-    for (int i = 0; i < count; i++) emit_module(&e, modules[i]);
-    print_head(out, modules, count, o);
-    print_guard(out, modules, count);
-    bool prints = any_print(modules, count);
-    if (!o->entry_points) text_printf(out, "#include \"%s\"\n", o->header_name);
+static void print_includes(struct text *out, bool prints, const struct emit_options *o) {
+    if (!o->entry_points) {
+        text_puts(out, "#include ");
+        emit_quoted(out, o->header_name);
+        text_puts(out, "\n");
+    }
     text_puts(out, "#include <cuda_runtime.h>\n#include <stdint.h>\n");
     if (prints || !o->entry_points) text_puts(out, "#include <stdio.h>\n");
     text_puts(out, "\n");
-    helpers_print(e.helpers, out);
-    text_puts(out, kernels.at);
-    if (o->entry_points) return;
-    text_printf(out, "#line 1 \"launchers of %s\"\n", o->source_name);
-    text_puts(out, host_support);
-    text_puts(out, "\n");
-    struct function_ir **functions;
-    int n = all_functions(out->arena, modules, count, &functions);
-    e.out = out;
-    e.module = count ? modules[0] : NULL;
-    for (int i = 0; i < n; i++) emit_launcher(&e, modules, count, functions[i]);
+}
+
+void emit_cuda(struct text *out, struct module *const *modules, int count,
+               const struct emit_options *o) {
+    struct text kernels = text_new(out->arena), all = text_new(out->arena);
+    struct emitter e = {
+        .arena = out->arena, .out = &kernels, .helpers = helpers_new(out->arena), .options = o};
+    for (int i = 0; i < count; i++) emit_module(&e, modules[i]);
+    print_head(&all, modules, count, o);
+    print_guard(&all, modules, count);
+    print_includes(&all, any_print(modules, count), o);
+    helpers_print(e.helpers, &all);
+    text_puts(&all, kernels.at);
+    if (!o->entry_points) {
+        text_puts(&all, host_support);
+        struct function_ir **functions;
+        int n = all_functions(out->arena, modules, count, &functions);
+        e.out = &all;
+        e.module = count ? modules[0] : NULL;
+        for (int i = 0; i < n; i++) emit_launcher(&e, modules, count, functions[i]);
+    }
+    text_puts(out, resolve_lines(out->arena, all.at, o->unit_name ? o->unit_name : "launchers"));
 }

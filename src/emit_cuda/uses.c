@@ -1,0 +1,51 @@
+/* uses.c: what the body of a kernel refers to; nvcc warns of declarations that nothing uses. */
+#include "emit_cuda/internal.h"
+
+struct search {
+    const struct var *var;
+    const struct buffer *buffer;
+    bool found;
+};
+
+static void look_in_expr(struct expr **x, void *data) {
+    struct search *s = data;
+    if (s->var && expr_uses_var(*x, s->var)) s->found = true;
+}
+
+static const struct buffer *storage(const struct buffer *b) {
+    while (b && b->alias) b = b->alias;
+    return b;
+}
+
+static void look_at_address(struct search *s, const struct address *a) {
+    if (s->buffer && storage(a->buffer) == s->buffer) s->found = true;
+}
+
+static void look_in_stmt(struct kstmt *k, void *data) {
+    struct search *s = data;
+    if (s->var) kstmt_expressions(k, look_in_expr, s);
+    switch (k->kind) {
+    case K_LOAD:
+    case K_STORE: look_at_address(s, &k->memory.address); break;
+    case K_ATOMIC: look_at_address(s, &k->atomic.address); break;
+    case K_LDMATRIX:
+    case K_STMATRIX: look_at_address(s, &k->matrix.address); break;
+    case K_CP_ASYNC:
+        look_at_address(s, &k->cp_async.to);
+        look_at_address(s, &k->cp_async.from);
+        break;
+    default: break;
+    }
+}
+
+bool kernel_uses_var(const struct kernel *k, const struct var *v) {
+    struct search s = {.var = v};
+    kblock_walk(&k->code->body, look_in_stmt, &s);
+    return s.found;
+}
+
+bool kernel_uses_shared(const struct kernel *k, const struct buffer *b) {
+    struct search s = {.buffer = storage(b)};
+    kblock_walk(&k->code->body, look_in_stmt, &s);
+    return s.found;
+}
