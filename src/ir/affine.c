@@ -80,7 +80,7 @@ static bool transparent_cast(const struct expr *e) {
     if (e->kind != EXPR_CAST) return false;
     const struct expr *a = e->args[0];
     if (!dtype_is_integer(e->dtype) || !dtype_is_integer(a->dtype)) return false;
-    if (a->dtype == DTYPE_U64 || e->dtype == DTYPE_U64) return a->lo >= 0;
+    if ((a->dtype == DTYPE_U64 || e->dtype == DTYPE_U64) && a->lo < 0) return false;
     if (dtype_bits(e->dtype) >= 64) return true;
     struct interval whole = interval_type(e->dtype);
     return a->lo >= whole.lo && a->hi <= whole.hi;

@@ -132,8 +132,8 @@ static struct expr *rest_quotient(struct exprs *x, const struct affine *rest, in
     }
     struct expr *a = affine_expr(x, rest);
     if (is_op(a, FN_FLOORDIV) && expr_is_int(a->args[1], &d) && d > 0 &&
-        !__builtin_mul_overflow(c, d, &product_of))
-        return raw_by(x, FN_FLOORDIV, a->args[0], product_of);
+        !__builtin_mul_overflow(c, d, &product_of) && affine_of(a->args[0], &others))
+        return quotient(x, &others, product_of);
     return raw_by(x, FN_FLOORDIV, a, c);
 }
 
@@ -165,7 +165,9 @@ static struct expr *remainder_of(struct exprs *x, const struct affine *a, int64_
         return affine_expr(x, &below);
     }
     struct expr *e = affine_expr(x, &rest);
-    if (is_op(e, FN_FLOORMOD) && expr_is_int(e->args[1], &d) && d > 0 && d % c == 0) e = e->args[0];
+    if (is_op(e, FN_FLOORMOD) && expr_is_int(e->args[1], &d) && d > 0 && d % c == 0 &&
+        affine_of(e->args[0], &below))
+        return remainder_of(x, &below, c);
     return raw_by(x, FN_FLOORMOD, e, c);
 }
 

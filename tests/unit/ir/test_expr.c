@@ -350,6 +350,12 @@ static struct expr *random_expr(struct maker *m, enum dtype t, int depth) {
 static bool is_tame(const struct expr *e, const union scalar *vars) {
     for (int i = 0; i < e->count; i++)
         if (!is_tame(e->args[i], vars)) return false;
+    if (e->kind == EXPR_OP && e->fn == FN_MUL && e->dtype == DTYPE_INDEX) {
+        int64_t product;
+        if (__builtin_mul_overflow(value_of(e->args[0], vars).i, value_of(e->args[1], vars).i,
+                                   &product))
+            return false;
+    }
     if (e->dtype == DTYPE_INDEX) {
         int64_t v = value_of(e, vars).i;
         if (v > (int64_t)1 << 50 || v < -((int64_t)1 << 50)) return false;
