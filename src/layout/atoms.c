@@ -109,8 +109,7 @@ static void join_group(struct work *w, struct stmt *s) {
     g->columns = (s->gemm.n + r->n - 1) / r->n;
 }
 
-/* -- Where an accumulator goes ------------------------------------------------------------------
- */
+/* -- Where an accumulator goes ----------------------------------------------------------------- */
 
 struct flow {
     struct work *w;

@@ -1,8 +1,7 @@
 /* candidates.c: the layouts worth trying for a tile whose layout nothing fixes. */
 #include "layout/plan.h"
 
-/* -- One partition ------------------------------------------------------------------------------
- */
+/* -- One partition ----------------------------------------------------------------------------- */
 
 /* Hands out strides of the three thread spaces in order. */
 struct builder {
@@ -40,8 +39,7 @@ struct layout split_layout(int rank, const int32_t *extent, const struct split *
     return layout_canonical(&b.l);
 }
 
-/* -- All partitions ------------------------------------------------------------------------------
- */
+/* -- All partitions ---------------------------------------------------------------------------- */
 
 static int32_t power_up(int32_t n) {
     int32_t p = 1;
@@ -144,8 +142,7 @@ void add_partitions(struct plan *p, struct candidates *c, int rank, const int32_
         if (fast & (1u << a)) sweep_axis(&w, a);
 }
 
-/* -- Extensions of a slice
- * ------------------------------------------------------------------------- */
+/* -- Extensions of a slice --------------------------------------------------------------------- */
 
 /* The axes that the slice lacks take over its copies: lanes and warps that hold the same element
  * of the slice hold different elements of the tile. */

@@ -24,8 +24,7 @@ struct coarsener {
     struct var *old_block, *new_block;
 };
 
-/* -- May it?
- * ------------------------------------------------------------------------------------------ */
+/* -- May it? ----------------------------------------------------------------------------------- */
 
 static void note_buffer(const struct access *a, void *data) {
     struct coarsener *c = data;
@@ -77,8 +76,7 @@ static bool is_plain(struct coarsener *c) {
     return c->plain && c->elements > 0;
 }
 
-/* -- How many?
- * ----------------------------------------------------------------------------------------- */
+/* -- How many? --------------------------------------------------------------------------------- */
 
 static int64_t other_blocks(const struct kernel *k) {
     int64_t n = 1, value;
@@ -99,8 +97,7 @@ static int32_t choose_tiles(struct coarsener *c) {
     return tiles;
 }
 
-/* -- Tiles beyond the grid
- * -------------------------------------------------------------------------------- */
+/* -- Tiles beyond the grid --------------------------------------------------------------------- */
 
 struct beyond {
     struct coarsener *c;
@@ -143,8 +140,7 @@ static bool needs_guard(struct coarsener *c) {
     return !b.dropped;
 }
 
-/* -- The change
- * -------------------------------------------------------------------------------------------- */
+/* -- The change -------------------------------------------------------------------------------- */
 
 static struct expr *index_op(struct coarsener *c, enum function fn, struct expr *a, int64_t b) {
     return expr_binary(c->p.m->exprs, fn, a, expr_index(c->p.m->exprs, b));

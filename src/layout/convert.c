@@ -5,8 +5,7 @@
  * its operand, so the exchange of a register operand costs no registers. */
 #include "layout/plan.h"
 
-/* -- Copies with their domains
- * ---------------------------------------------------------------------- */
+/* -- Copies with their domains ----------------------------------------------------------------- */
 
 /* Lays the domain of a whole copy after its fragment. */
 static void place_copy(struct plan *p, struct stmt *s, struct buffer *fragment) {
@@ -46,14 +45,64 @@ static struct buffer *scratch_of(struct plan *p, const struct buffer *fragment) 
     return b;
 }
 
-static struct buffer *stage_before(struct plan *p, struct site *s, struct buffer *fragment) {
-    struct buffer *scratch = scratch_of(p, fragment);
-    put_before(s, store_copy(p, fragment, scratch, s->stmt->span));
+/* -- Where the copy goes --------------------------------------------------------------------- */
+
+struct writes {
+    const struct buffer *b;
+    bool found;
+};
+
+static void note_write(const struct access *a, void *data) {
+    struct writes *w = data;
+    if (a->buffer == w->b && (a->kind & ACCESS_WRITE)) w->found = true;
+}
+
+static bool statement_writes(struct plan *p, const struct stmt *s, const struct buffer *b) {
+    struct writes w = {b, false};
+    stmt_accesses(p->m, s, note_write, &w);
+    return w.found;
+}
+
+/* Outside of the loops that leave the fragment as it is. */
+static struct site hoisted(struct plan *p, const struct site *s, const struct buffer *fragment) {
+    struct site at = *s;
+    for (const struct nest *n = s->nest; n; n = n->outer) {
+        if (n->stmt->kind == STMT_IF) continue;
+        if (statement_writes(p, n->stmt, fragment)) break;
+        at.stmt = n->stmt;
+        at.block = n->block;
+        at.nest = n->outer;
+    }
+    return at;
+}
+
+/* A scratch copy made earlier in the block that is still up to date. */
+static struct buffer *staged_already(struct plan *p, const struct site *at,
+                                     const struct buffer *fragment) {
+    struct buffer *scratch = NULL;
+    for (const struct stmt *s = at->block->first; s && s != at->stmt; s = s->next) {
+        if (statement_writes(p, s, fragment)) scratch = NULL;
+        for (int i = 0; i < p->staged.count; i++)
+            if (p->staged.at[i].stmt == s && p->staged.at[i].fragment == fragment)
+                scratch = p->staged.at[i].scratch;
+    }
     return scratch;
 }
 
-/* -- Loads and stores of a statement
- * ------------------------------------------------------------------- */
+/* A scratch that holds the fragment when the site runs; only to be read. */
+static struct buffer *stage_before(struct plan *p, struct site *s, struct buffer *fragment) {
+    struct site at = hoisted(p, s, fragment);
+    struct buffer *scratch = staged_already(p, &at, fragment);
+    if (scratch) return scratch;
+    scratch = scratch_of(p, fragment);
+    struct stmt *copy = store_copy(p, fragment, scratch, s->stmt->span);
+    put_before(&at, copy);
+    struct staged entry = {copy, fragment, scratch};
+    vec_push(p->arena, &p->staged, entry);
+    return scratch;
+}
+
+/* -- Loads and stores of a statement ----------------------------------------------------------- */
 
 struct swap {
     struct plan *p;
@@ -88,9 +137,7 @@ static void swap_statement(struct stmt *s, void *data) {
     if (w->all && s->kind == STMT_ATOMIC && s->atomic.buffer == w->from) s->atomic.buffer = w->to;
 }
 
-/* -- MAP
- * ------------------------------------------------------------------------------------------------
- */
+/* -- MAP --------------------------------------------------------------------------------------- */
 
 enum need { NEED_NOTHING, NEED_READ, NEED_ALL };
 
@@ -128,8 +175,8 @@ static bool overwrites(const struct site *s, const struct buffer *b) {
 static void convert_map_buffer(struct plan *p, struct site *s, struct buffer *b) {
     enum need need = need_of(s, b);
     if (need == NEED_NOTHING) return;
-    struct buffer *scratch = scratch_of(p, b);
-    if (need == NEED_READ || !overwrites(s, b))
+    struct buffer *scratch = need == NEED_READ ? stage_before(p, s, b) : scratch_of(p, b);
+    if (need == NEED_ALL && !overwrites(s, b))
         put_before(s, store_copy(p, b, scratch, s->stmt->span));
     if (need == NEED_ALL) put_after(s, load_copy(p, scratch, b, s->stmt->span));
     struct swap w = {
@@ -146,9 +193,7 @@ static void convert_map(struct plan *p, struct site *s) {
     }
 }
 
-/* -- COPY
- * -----------------------------------------------------------------------------------------------
- */
+/* -- COPY -------------------------------------------------------------------------------------- */
 
 static void convert_copy(struct plan *p, struct site *s) {
     struct stmt *c = s->stmt;
@@ -157,19 +202,17 @@ static void convert_copy(struct plan *p, struct site *s) {
         struct buffer *b = v->buffer;
         if (b->scope != SCOPE_FRAGMENT || held_in_place(&c->copy.domain.layout, v, &b->layout))
             continue;
-        struct buffer *scratch = scratch_of(p, b);
-        bool writes = (v->kind & ACCESS_WRITE) != 0;
-        bool reads = (v->kind & ACCESS_READ) || !region_is_whole(&c->copy.dst);
-        if (reads) put_before(s, store_copy(p, b, scratch, c->span));
+        bool writes = (v->kind & ACCESS_WRITE) != 0, reads = (v->kind & ACCESS_READ) != 0;
+        struct buffer *scratch = writes ? scratch_of(p, b) : stage_before(p, s, b);
+        if (writes && (reads || !region_is_whole(&c->copy.dst)))
+            put_before(s, store_copy(p, b, scratch, c->span));
         if (writes) put_after(s, load_copy(p, scratch, b, c->span));
-        if (c->copy.src.buffer == b && (v->kind & ACCESS_READ)) c->copy.src.buffer = scratch;
+        if (reads) c->copy.src.buffer = scratch;
         if (writes) c->copy.dst.buffer = scratch;
     }
 }
 
-/* -- GEMM
- * ------------------------------------------------------------------------------------------------
- */
+/* -- GEMM -------------------------------------------------------------------------------------- */
 
 /* Does every holder of `to` hold the element of `from`? */
 static bool moves_directly(struct plan *p, const struct buffer *from, const struct stmt *copy) {
@@ -229,8 +272,7 @@ static void convert_gemm(struct plan *p, struct site *s) {
     g->gemm.c.buffer = t;
 }
 
-/* -- Statements that every thread runs
- * ---------------------------------------------------------------------- */
+/* -- Statements that every thread runs --------------------------------------------------------- */
 
 struct plain {
     struct plan *p;
@@ -291,9 +333,7 @@ static void convert_plain_block(struct plain *w, struct block *b) {
     }
 }
 
-/* -- All
- * ------------------------------------------------------------------------------------------------------
- */
+/* -- All --------------------------------------------------------------------------------------- */
 
 void convert(struct plan *p) {
     for (int i = 0; i < p->sites.count; i++) {

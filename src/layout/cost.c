@@ -13,8 +13,7 @@ enum {
     REGISTERS_SOFT = 160
 };
 
-/* -- Memory
- * ----------------------------------------------------------------------------------------- */
+/* -- Memory ------------------------------------------------------------------------------------ */
 
 int view_vector(const struct view *v, const struct layout *domain) {
     if (v->run_axis < 0 || domain->axis[v->run_axis].count == 0) return 1;
@@ -74,8 +73,7 @@ double convert_cost(const struct plan *p, const struct buffer *b) {
     return COST_BARRIER + p->warps * 4 + bytes / 16;
 }
 
-/* -- Sites
- * ------------------------------------------------------------------------------------------- */
+/* -- Sites ------------------------------------------------------------------------------------- */
 
 static double pressure(const struct layout *l, int bytes) {
     double registers = (double)layout_span(l, SPACE_REG) * bytes / 4;

@@ -19,8 +19,7 @@ struct forwarder {
     int uses;
 };
 
-/* -- May it?
- * ---------------------------------------------------------------------------------------- */
+/* -- May it? ----------------------------------------------------------------------------------- */
 
 static bool worth_trying(const struct forwarder *f) {
     const struct buffer *b = f->b;
@@ -64,8 +63,7 @@ static void check_block(struct forwarder *f, struct block *b) {
     }
 }
 
-/* -- One distribution for all?
- * ------------------------------------------------------------------------- */
+/* -- One distribution for all? ----------------------------------------------------------------- */
 
 static bool covers_tile(const struct view *v, const struct domain *d) {
     if (!v->full) return false;
@@ -115,8 +113,7 @@ static bool suits(struct forwarder *f) {
     return f->fits && f->uses > 0;
 }
 
-/* -- Chains: global -> tile -> fragment
- * ------------------------------------------------------------------ */
+/* -- Chains: global -> tile -> fragment -------------------------------------------------------- */
 
 struct uses {
     const struct buffer *b;
@@ -171,9 +168,7 @@ static bool join_in(struct plan *p, struct block *at, struct buffer *b) {
     return false;
 }
 
-/* -- All
- * -------------------------------------------------------------------------------------------------
- */
+/* -- All --------------------------------------------------------------------------------------- */
 
 static void forward_kernel(struct module *m, struct function_ir *fn, struct kernel *k) {
     struct forwarder f = {

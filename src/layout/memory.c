@@ -23,8 +23,7 @@ static bool has_views(const struct plan *p, const struct buffer *b) {
     return false;
 }
 
-/* -- Conflicts of one access
- * ---------------------------------------------------------------------------- */
+/* -- Conflicts of one access ------------------------------------------------------------------- */
 
 static bool lane_coordinates(const struct layout *domain, int lane, int64_t *coordinate) {
     struct place at = {.lane = lane};
@@ -70,8 +69,7 @@ static double conflicts(const struct plan *p, const struct buffer *b, const stru
     return total;
 }
 
-/* -- One buffer
- * ------------------------------------------------------------------------------------------- */
+/* -- One buffer -------------------------------------------------------------------------------- */
 
 static void choose(struct plan *p, struct buffer *b) {
     int bytes = dtype_bytes(b->dtype);

@@ -11,8 +11,7 @@ struct normaliser {
 
 static bool is_fragment(const struct buffer *b) { return b->scope == SCOPE_FRAGMENT; }
 
-/* -- Views (T.reshape) of fragments
- * ------------------------------------------------------------------ */
+/* -- Views (T.reshape) of fragments ------------------------------------------------------------ */
 
 static struct buffer *view_root(struct buffer *b) {
     while (b->alias) b = b->alias;
@@ -86,8 +85,7 @@ static void drop_views(struct plan *p) {
     p->k->buffers.count = kept;
 }
 
-/* -- Operands
- * ------------------------------------------------------------------------------------------ */
+/* -- Operands ---------------------------------------------------------------------------------- */
 
 static void insert_copy(struct normaliser *n, struct stmt *at, const struct region *from,
                         const struct region *to, bool before) {
@@ -136,9 +134,7 @@ static void normalise_reduce(struct normaliser *n, struct stmt *s) {
     make_whole(n, s, &s->reduce.dst, dst->rank, update);
 }
 
-/* -- COPY
- * -------------------------------------------------------------------------------------------------
- */
+/* -- COPY -------------------------------------------------------------------------------------- */
 
 static bool inside(const struct region *r) {
     for (int k = 0; k < r->buffer->rank; k++) {
@@ -203,8 +199,7 @@ static void normalise_copy(struct normaliser *n, struct stmt *s) {
     block_remove(n->block, s);
 }
 
-/* -- Stores outside of MAPs
- * -------------------------------------------------------------------------------- */
+/* -- Stores outside of MAPs -------------------------------------------------------------------- */
 
 /* Every thread stores the same element: its holders do. */
 static void normalise_store(struct normaliser *n, struct stmt *s) {
@@ -225,9 +220,7 @@ static void normalise_store(struct normaliser *n, struct stmt *s) {
     block_remove(n->block, s);
 }
 
-/* -- Walk
- * -----------------------------------------------------------------------------------------------------
- */
+/* -- Walk -------------------------------------------------------------------------------------- */
 
 static void normalise_block(struct normaliser *n, struct block *b) {
     for (struct stmt *s = b->first, *next; s; s = next) {

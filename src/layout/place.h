@@ -14,7 +14,21 @@ void forward(struct module *m);
 /* atoms.c: chooses the mma row and the warp partition of each gemm, pads small tiles. TILE. */
 void atoms(struct module *m);
 
-/* place.c (with candidates.c, cost.c, solve.c, convert.c): a layout for every fragment and shared
+/* Rules of PLACED that lower relies on:
+ *   - Every fragment access is in place: each thread that runs an iteration holds the element, in a
+ *     register that does not depend on the thread; axes of a constant index lie in registers only.
+ *     A write reaches all copies. Everything else has been turned into accesses of shared scratch.
+ *   - Threads whose Rep coordinate in a domain is not 0 run the iteration too (they keep their
+ *     copies of fragments current), but what they store to memory, their atomics and prints do not
+ *     happen: memory sees an iteration once. Padded iterations do not happen at all.
+ *   - A MAP that uses the old value of an atomic has a domain without Reps.
+ *   - Padded places of a fragment hold nothing: a reduction leaves them out, a gemm may read
+ *     anything there that does not reach a place with an element (rows and columns beyond m and n).
+ *   - A gemm without an instruction (atom -1) reads a and b from shared memory; c has any layout.
+ *   - src and dst of a REDUCE are whole fragments of one element type; dst has the layout that
+ *     falls out of src's (layout_drop), or with `parts` keeps the warps of the axis.
+ *
+ * place.c (with candidates.c, cost.c, solve.c, convert.c): a layout for every fragment and shared
  * buffer, a domain layout for every MAP and COPY; where two uses disagree a conversion (COPYs
  * through a scratch buffer, or registers) is inserted; reductions that cross warps become explicit
  * exchanges. TILE to PLACED. Never fails for lack of a layout. */

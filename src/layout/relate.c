@@ -6,8 +6,7 @@
  * domain. */
 #include "layout/plan.h"
 
-/* -- From a fragment to a domain and back -------------------------------------------------------
- */
+/* -- From a fragment to a domain and back ------------------------------------------------------ */
 
 static bool is_thread(const struct digit *d) {
     return d->space == SPACE_LANE || d->space == SPACE_WARP;
@@ -64,8 +63,7 @@ struct layout view_of_domain(const struct view *v, const struct layout *domain) 
     return layout_canonical(&out);
 }
 
-/* -- In place?
- * ------------------------------------------------------------------------------------- */
+/* -- In place? --------------------------------------------------------------------------------- */
 
 /* Walks two digit lists of one axis together; `same` judges each common piece. */
 struct piece {
@@ -152,21 +150,28 @@ static bool drops_padding(const struct view *v, const struct layout *domain) {
     return false;
 }
 
+/* Is the element with a constant index in one register of every thread? A unit axis with places
+ * is padded: its other places are no copies. */
+static bool in_registers(const struct layout_axis *a, int32_t extent) {
+    for (int i = 0; i < a->count; i++)
+        if (extent == 1 || a->digit[i].space != SPACE_REG) return false;
+    return true;
+}
+
 bool held_in_place(const struct layout *domain, const struct view *v, const struct layout *l) {
     if (!v->in_place || layout_is_none(l)) return false;
     bool write = (v->kind & ACCESS_WRITE) != 0;
     struct layout slice = view_of_domain(v, domain);
     if (layout_equal(&slice, l)) return !write || !drops_padding(v, domain);
     for (int k = 0; k < v->buffer->rank; k++) {
-        if (v->axis[k] < 0 && l->axis[k].count) return false;
-        if (!axis_agrees(&slice.axis[k], &l->axis[k])) return false;
+        if (v->axis[k] < 0 && !in_registers(&l->axis[k], v->buffer->extent[k])) return false;
+        if (v->axis[k] >= 0 && !axis_agrees(&slice.axis[k], &l->axis[k])) return false;
     }
     if (!copies_cover(l, &slice)) return false;
     return !write || (copies_cover(&slice, l) && !drops_padding(v, domain));
 }
 
-/* -- Reductions
- * --------------------------------------------------------------------------------------- */
+/* -- Reductions -------------------------------------------------------------------------------- */
 
 struct layout reduced_layout(const struct layout *src, int axis, bool keep_unit) {
     struct layout out = layout_drop(src, axis);
@@ -217,8 +222,7 @@ struct layout partial_layout(const struct layout *src, int axis, int32_t parts) 
     return layout_canonical(&kept);
 }
 
-/* -- Operands of a matrix product
- * ------------------------------------------------------------------------ */
+/* -- Operands of a matrix product -------------------------------------------------------------- */
 
 static struct layout atom_layout(const struct module *m, const char *words) {
     struct cursor c = cursor_new(m->arena, words, strlen(words));

@@ -1,8 +1,7 @@
 /* sites.c: reads a kernel into sites and views. */
 #include "layout/plan.h"
 
-/* -- How an access looks from the domain --------------------------------------------------------
- */
+/* -- How an access looks from the domain ------------------------------------------------------- */
 
 static int axis_index(const struct domain *d, const struct expr *e) {
     if (e->kind == EXPR_CAST) return axis_index(d, e->args[0]);
@@ -12,19 +11,29 @@ static int axis_index(const struct domain *d, const struct expr *e) {
     return -1;
 }
 
+/* A constant index: the element lies in a fixed register if the axis is spread over registers
+ * only. */
+static void classify_constant(struct view *v, int k) {
+    int64_t value;
+    if (!expr_is_int(v->index[k], &value) || value < 0 || value >= v->buffer->extent[k])
+        v->in_place = false;
+    else if (v->buffer->extent[k] > 1)
+        v->pinned = true;
+}
+
 static void classify_fragment(struct view *v, const struct domain *d) {
     unsigned seen = 0;
     v->in_place = true;
+    v->pinned = false;
     for (int k = 0; k < v->buffer->rank; k++) {
-        int64_t value;
         v->axis[k] = axis_index(d, v->index[k]);
-        if (v->axis[k] >= 0) {
-            unsigned bit = 1u << v->axis[k];
-            if ((seen & bit) || d->extent[v->axis[k]] > v->buffer->extent[k]) v->in_place = false;
-            seen |= bit;
-        } else if (v->buffer->extent[k] != 1 || !expr_is_int(v->index[k], &value) || value) {
-            v->in_place = false;
+        if (v->axis[k] < 0) {
+            classify_constant(v, k);
+            continue;
         }
+        unsigned bit = 1u << v->axis[k];
+        if ((seen & bit) || d->extent[v->axis[k]] > v->buffer->extent[k]) v->in_place = false;
+        seen |= bit;
     }
     v->full = v->in_place;
     for (int a = 0; a < d->rank; a++)
@@ -108,13 +117,13 @@ void view_classify(struct view *v, const struct domain *d) {
     if (v->buffer->scope == SCOPE_GLOBAL || v->buffer->scope == SCOPE_SHARED) classify_memory(v, d);
 }
 
-/* -- Collecting
- * --------------------------------------------------------------------------------------- */
+/* -- Collecting -------------------------------------------------------------------------------- */
 
 struct collector {
     struct plan *p;
     struct site *site;
     struct block *block;
+    struct nest *nest;
     double weight;
 };
 
@@ -174,7 +183,8 @@ static void copy_views(struct plan *p, struct site *s) {
 }
 
 static void add_site(struct collector *c, struct stmt *s) {
-    struct site site = {.stmt = s, .block = c->block, .weight = c->weight, .work = 1};
+    struct site site = {
+        .stmt = s, .block = c->block, .nest = c->nest, .weight = c->weight, .work = 1};
     vec_push(c->p->arena, &c->p->sites, site);
     struct site *at = &c->p->sites.at[c->p->sites.count - 1];
     if (s->kind == STMT_COPY) copy_views(c->p, at);
@@ -187,18 +197,23 @@ static void add_site(struct collector *c, struct stmt *s) {
 
 static void collect_block(struct collector *c, struct block *b);
 
-static void collect_statement(struct collector *c, struct stmt *s) {
-    double outer = c->weight;
-    struct block *block = c->block;
+static void enter(struct collector *c, struct stmt *s) {
+    struct nest *n = arena_make(c->p->arena, struct nest);
+    *n = (struct nest){s, c->block, c->nest};
+    c->nest = n;
     if (s->kind == STMT_FOR || s->kind == STMT_WHILE) c->weight *= 8;
+}
+
+static void collect_statement(struct collector *c, struct stmt *s) {
+    struct collector outer = *c;
+    if (s->kind == STMT_FOR || s->kind == STMT_WHILE || s->kind == STMT_IF) enter(c, s);
     if (s->kind == STMT_FOR) collect_block(c, &s->loop.body);
     if (s->kind == STMT_WHILE) collect_block(c, &s->repeat.body);
     if (s->kind == STMT_IF) {
         collect_block(c, &s->branch.then);
         collect_block(c, &s->branch.otherwise);
     }
-    c->weight = outer;
-    c->block = block;
+    *c = outer;
     if (s->kind == STMT_MAP || s->kind == STMT_COPY || s->kind == STMT_GEMM ||
         s->kind == STMT_REDUCE)
         add_site(c, s);

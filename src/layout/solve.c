@@ -8,8 +8,7 @@
 
 enum { TINY = 16 }; /* elements up to which every thread may hold a whole tile */
 
-/* -- Giving layouts -------------------------------------------------------------------------------
- */
+/* -- Giving layouts ---------------------------------------------------------------------------- */
 
 static bool is_free(const struct buffer *b) {
     return b->scope == SCOPE_FRAGMENT && layout_is_none(&b->layout);
@@ -43,6 +42,7 @@ static const struct view *guiding_view(const struct site *s) {
     for (int i = 0; i < s->views.count; i++) {
         const struct view *v = &s->views.at[i];
         if (v->buffer->scope != SCOPE_FRAGMENT || !v->full || is_free(v->buffer)) continue;
+        if (best && v->pinned) continue;
         if (!best || ((v->kind & ACCESS_WRITE) && !(best->kind & ACCESS_WRITE))) best = v;
     }
     return best;
@@ -55,7 +55,7 @@ static bool spread_site(struct plan *p, struct site *s) {
     bool grew = false;
     for (int i = 0; i < s->views.count; i++) {
         const struct view *v = &s->views.at[i];
-        if (!is_free(v->buffer) || !v->in_place) continue;
+        if (!is_free(v->buffer) || !v->in_place || v->pinned) continue;
         struct layout l = view_of_domain(v, &domain);
         if (!covers(&l)) continue;
         assign(p, v->buffer, &l, from->buffer->name->text);
@@ -83,8 +83,7 @@ static void spread(struct plan *p) {
     }
 }
 
-/* -- Domains
- * ---------------------------------------------------------------------------------------- */
+/* -- Domains ----------------------------------------------------------------------------------- */
 
 static bool has_copies(const struct layout *l) {
     for (int i = 0; i < l->reps; i++)
@@ -150,7 +149,7 @@ static void offer_relatives(struct plan *p, struct site *s, struct choice *c) {
     for (int i = 0; i < s->views.count; i++) {
         const struct view *v = &s->views.at[i];
         if (v->buffer->scope != SCOPE_FRAGMENT || !v->in_place || is_free(v->buffer)) continue;
-        if (!v->full) add_extensions(p, &all, &v->buffer->layout, v->axis, d);
+        if (!v->full && !v->pinned) add_extensions(p, &all, &v->buffer->layout, v->axis, d);
     }
     for (int i = 0; i < p->k->buffers.count; i++) {
         const struct buffer *b = p->k->buffers.at[i];
@@ -182,8 +181,7 @@ static struct choice choose_domain(struct plan *p, struct site *s, bool quick) {
     return c;
 }
 
-/* -- Cost of a trial
- * ------------------------------------------------------------------------------------ */
+/* -- Cost of a trial --------------------------------------------------------------------------- */
 
 static double gemm_site_cost(struct plan *p, const struct stmt *s) {
     double cost = 0;
@@ -213,8 +211,7 @@ static double site_cost(struct plan *p, struct site *s) {
     return cost * s->weight;
 }
 
-/* -- Components
- * ------------------------------------------------------------------------------------------- */
+/* -- Components -------------------------------------------------------------------------------- */
 
 struct component {
     struct plan *p;
@@ -261,7 +258,8 @@ static void grow(struct component *c) {
 
 static const struct view *view_of(const struct site *s, const struct buffer *b) {
     for (int i = 0; i < s->views.count; i++)
-        if (s->views.at[i].buffer == b && s->views.at[i].full) return &s->views.at[i];
+        if (s->views.at[i].buffer == b && s->views.at[i].full && !s->views.at[i].pinned)
+            return &s->views.at[i];
     return NULL;
 }
 
@@ -276,7 +274,8 @@ static unsigned neighbours(struct component *c, struct candidates *out) {
             const struct view *v = &s->views.at[j];
             for (int k = 0; k < c->leader->rank; k++)
                 if (v->run_axis >= 0 && mine->axis[k] == v->run_axis) fast |= 1u << k;
-            if (v->buffer->scope != SCOPE_FRAGMENT || !v->in_place || is_free(v->buffer)) continue;
+            if (v->buffer->scope != SCOPE_FRAGMENT || !v->in_place || v->pinned) continue;
+            if (is_free(v->buffer)) continue;
             struct candidates domains = {0};
             add_extensions(c->p, &domains, &v->buffer->layout, v->axis, site_domain(s));
             for (int n = 0; n < domains.layouts.count; n++) {
@@ -336,9 +335,7 @@ static void solve_component(struct plan *p, struct buffer *first) {
     spread(p);
 }
 
-/* -- All
- * ------------------------------------------------------------------------------------------------------
- */
+/* -- All --------------------------------------------------------------------------------------- */
 
 static void fix_accumulators(struct plan *p) {
     for (int i = 0; i < p->sites.count; i++) {

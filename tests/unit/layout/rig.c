@@ -195,8 +195,7 @@ const char *rig_dump(struct rig *r) {
     return t.at;
 }
 
-/* -- Kernels --------------------------------------------------------------------------------------
- */
+/* -- Kernels ----------------------------------------------------------------------------------- */
 
 static struct expr *sum(struct rig *r, struct expr *a, struct expr *b) {
     return expr_binary(r->m->exprs, FN_ADD, a, b);
@@ -363,8 +362,7 @@ void build_mla(struct rig *r, int rows, int columns, int dim) {
     online_softmax(r, rows, columns, dim, POLICY_FULL_COL);
 }
 
-/* -- Looking
- * ------------------------------------------------------------------------------------------ */
+/* -- Looking ----------------------------------------------------------------------------------- */
 
 struct counter {
     enum stmt_kind kind;

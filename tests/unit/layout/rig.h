@@ -42,8 +42,7 @@ struct stmt *rig_loop(struct rig *r, enum loop_kind kind, int64_t count, int sta
 int rig_place(struct rig *r);
 const char *rig_dump(struct rig *r);
 
-/* -- the founding kernels -----------------------------------------------------------------------
- */
+/* -- the founding kernels ---------------------------------------------------------------------- */
 void build_vector_add(struct rig *r, int n, int block);
 void build_matmul(struct rig *r, int m, int n, int k, int stages, enum gemm_policy policy);
 void build_softmax(struct rig *r, int rows, int columns, bool shared);

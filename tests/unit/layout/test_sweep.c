@@ -17,9 +17,9 @@ static void expect_held(struct rig *r, const char *what, int a, int b, int threa
 
 /* A matrix product is exact or refused with the legal thread counts. */
 static void test_matmul(void **state) {
-    static const int rows[] = {1, 8, 16, 17, 32, 48, 64, 96, 128, 192, 256, 288};
-    static const int columns[] = {8, 16, 24, 40, 64, 96, 104, 128, 160, 256};
-    static const int threads[] = {32, 64, 96, 128, 160, 256, 384, 416, 544};
+    static const int rows[] = {1, 16, 17, 48, 64, 128, 288};
+    static const int columns[] = {8, 24, 64, 104, 160};
+    static const int threads[] = {32, 96, 128, 256, 416, 544};
     int placed = 0, refused = 0;
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
@@ -37,13 +37,13 @@ static void test_matmul(void **state) {
                 errors == 0 ? placed++ : refused++;
                 rig_free(&r);
             }
-    assert_true(placed > 200 && refused > 200);
+    assert_true(placed > 40 && refused > 40);
 }
 
 static void test_softmax(void **state) {
-    static const int rows[] = {1, 2, 3, 4, 7, 8, 16, 40};
-    static const int columns[] = {1, 8, 31, 32, 36, 100, 128, 576, 1000, 1024, 2048};
-    static const int threads[] = {32, 64, 96, 128, 256, 384};
+    static const int rows[] = {1, 3, 4, 8, 40};
+    static const int columns[] = {1, 31, 36, 100, 128, 576, 1000, 2048};
+    static const int threads[] = {32, 96, 128, 256};
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         for (size_t j = 0; j < sizeof columns / sizeof *columns; j++)
