@@ -112,6 +112,7 @@ void passes_list(struct text *out);
 /* Writes by way of a temporary name, so that a failure leaves no half file. "-": standard output.
  */
 bool file_write(const char *path, const char *data, size_t length);
+void file_discard(const char *path); /* removes an output of a run that failed; no device or link */
 const char *file_base(struct arena *a, const char *path); /* without directories */
 const char *file_with_suffix(struct arena *a, const char *path, const char *suffix);
 const char *file_mapped(struct arena *a, const char *path, const struct options *o);
@@ -124,8 +125,15 @@ int outputs_write(struct compilation *c);
 
 /* -- tools.c
  * --------------------------------------------------------------------------------------- */
-/* Makes ptx or cubin of the .cu text for one architecture. Gives an exit status. */
-int tool_compile(struct compilation *c, const struct target *t, enum emit_kind kind, const char *cu,
-                 size_t length, const char *output);
+struct device_job {
+    const struct target *target;
+    enum emit_kind kind; /* EMIT_PTX EMIT_CUBIN */
+    const char *cu;
+    size_t length;
+    const char *output; /* "-": standard output */
+};
+
+/* Runs the tools. Gives an exit status. */
+int tool_compile(struct compilation *c, const struct device_job *j);
 
 #endif

@@ -2,6 +2,7 @@
 #include "driver/driver.h"
 #include <errno.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static bool complain(const char *verb, const char *path) {
@@ -9,10 +10,27 @@ static bool complain(const char *verb, const char *path) {
     return false;
 }
 
+/* A device or pipe takes the text as it comes; renaming onto it would put a file in its place. */
+static bool write_through(const char *path, const char *data, size_t length) {
+    FILE *f = fopen(path, "wb");
+    if (!f) return complain("write", path);
+    bool ok = fwrite(data, 1, length, f) == length;
+    ok = !fclose(f) && ok;
+    return ok || complain("write", path);
+}
+
+void file_discard(const char *path) {
+    struct stat st;
+    if (!lstat(path, &st) && S_ISREG(st.st_mode)) remove(path);
+}
+
 bool file_write(const char *path, const char *data, size_t length) {
     if (!strcmp(path, "-"))
         return (fwrite(data, 1, length, stdout) == length && !fflush(stdout)) ||
                complain("write", "standard output");
+    struct stat st;
+    bool special = !stat(path, &st) && !S_ISREG(st.st_mode);
+    if (special) return write_through(path, data, length);
     char temporary[4096];
     int n = snprintf(temporary, sizeof temporary, "%s.tmp%ld", path, (long)getpid());
     if (n < 0 || n >= (int)sizeof temporary) {
@@ -63,8 +81,9 @@ void depend_rule(struct text *out, const struct options *o, const char *const *o
         for (int i = 0; i < o->depend_targets.count; i++)
             text_printf(out, "%s%s", i ? " " : "", o->depend_targets.at[i]);
     } else {
-        for (int i = 0; i < count; i++) {
-            text_puts(out, i ? " " : "");
+        for (int i = 0, printed = 0; i < count; i++) {
+            if (!strcmp(outputs[i], "-")) continue;
+            text_puts(out, printed++ ? " " : "");
             print_escaped(out, outputs[i]);
         }
     }

@@ -146,5 +146,9 @@ int main(int argc, char **argv) {
         status = compile(&c);
     }
     arena_free(a);
+    if (fflush(stdout) && status == EXIT_DONE) {
+        fputs("tilec: error: cannot write standard output\n", stderr);
+        status = EXIT_USAGE;
+    }
     return status;
 }

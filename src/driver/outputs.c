@@ -17,12 +17,14 @@ struct outputs {
 static struct emit_options emit_options_of(struct compilation *c, const char *header) {
     const struct options *o = c->options;
     const char *name = file_mapped(c->arena, c->source->path, o);
-    return (struct emit_options){.version = TILEC_VERSION,
-                                 .source_name = name,
-                                 .header_name = file_base(c->arena, header),
-                                 .stem =
-                                     file_with_suffix(c->arena, file_base(c->arena, header), ""),
-                                 .line = o->line_none ? LINE_NONE : LINE_TILE};
+    const char *unit = o->output && strcmp(o->output, "-") ? o->output : header;
+    return (struct emit_options){
+        .version = TILEC_VERSION,
+        .source_name = name,
+        .header_name = file_base(c->arena, header),
+        .unit_name = file_with_suffix(c->arena, file_base(c->arena, unit), ".cu"),
+        .stem = file_with_suffix(c->arena, file_base(c->arena, header), ""),
+        .line = o->line_none ? LINE_NONE : LINE_TILE};
 }
 
 static const char *suffix_of(struct compilation *c, enum emit_kind k, const struct target *t) {
@@ -125,7 +127,8 @@ static void collect(struct compilation *c, struct outputs *out) {
 
 static int write_one(struct compilation *c, const struct output *o) {
     if (o->kind == EMIT_PTX || o->kind == EMIT_CUBIN)
-        return tool_compile(c, o->target, o->kind, o->data, o->length, o->path);
+        return tool_compile(c,
+                            &(struct device_job){o->target, o->kind, o->data, o->length, o->path});
     if (c->options->dry_run) return EXIT_DONE;
     return file_write(o->path, o->data, o->length) ? EXIT_DONE : EXIT_USAGE;
 }
@@ -142,15 +145,28 @@ static int write_depend(struct compilation *c, const struct outputs *out) {
     return file_write(path, rule.at, rule.length) ? EXIT_DONE : EXIT_USAGE;
 }
 
+/* Two outputs in one file would leave only the last. */
+static bool distinct(const struct outputs *out) {
+    for (int i = 0; i < out->list.count; i++)
+        for (int j = 0; j < i; j++) {
+            const char *path = out->list.at[i].path;
+            if (strcmp(path, out->list.at[j].path) || !strcmp(path, "-")) continue;
+            fprintf(stderr, "tilec: error: two outputs would be written to '%s'\n", path);
+            return false;
+        }
+    return true;
+}
+
 int outputs_write(struct compilation *c) {
     struct outputs out = {0};
     collect(c, &out);
+    if (!distinct(&out)) return EXIT_USAGE;
     if (c->options->depend_only) return write_depend(c, &out);
     int status = EXIT_DONE, done = 0;
     while (done < out.list.count && status == EXIT_DONE)
         status = write_one(c, &out.list.at[done++]);
     if (status == EXIT_DONE && c->options->depend) status = write_depend(c, &out);
     for (int i = 0; status != EXIT_DONE && i < done; i++) /* nothing half-done is left behind */
-        if (strcmp(out.list.at[i].path, "-")) remove(out.list.at[i].path);
+        file_discard(out.list.at[i].path);
     return status;
 }

@@ -45,38 +45,62 @@ static int run_nvcc(struct compilation *c, const struct target *t, bool ptx, con
                     const char *output) {
     const char *number = t->name + 3;
     const char *arguments[] = {nvcc_path(c),
-                         ptx ? "-ptx" : "-cubin",
-                         arena_printf(c->arena, "-gencode=arch=compute_%s,code=%s_%s", number,
-                                      ptx ? "compute" : "sm", number),
-                         "-o",
-                         output,
-                         input,
-                         NULL};
+                               ptx ? "-ptx" : "-cubin",
+                               arena_printf(c->arena, "-gencode=arch=compute_%s,code=%s_%s", number,
+                                            ptx ? "compute" : "sm", number),
+                               "-o",
+                               output,
+                               input,
+                               NULL};
     return run(c, arguments);
 }
 
 static int run_ptxas(struct compilation *c, const struct target *t, const char *input,
                      const char *output) {
-    const char *arguments[] = {c->options->ptxas,
-                         arena_printf(c->arena, "-arch=%s", t->name),
-                         "-o",
-                         output,
-                         input,
-                         NULL};
+    const char *arguments[] = {
+        c->options->ptxas, arena_printf(c->arena, "-arch=%s", t->name), "-o", output, input, NULL};
     return run(c, arguments);
 }
 
-int tool_compile(struct compilation *c, const struct target *t, enum emit_kind kind, const char *cu,
-                 size_t length, const char *output) {
-    const char *directory = getenv("TMPDIR");
-    char *input = arena_printf(c->arena, "%s/tilec-%ld.cu",
-                               directory && *directory ? directory : "/tmp", (long)getpid());
-    char *middle = arena_printf(c->arena, "%s.ptx", input);
-    if (!c->options->dry_run && !file_write(input, cu, length)) return EXIT_USAGE;
-    bool two = kind == EMIT_CUBIN && c->options->ptxas;
-    int status = run_nvcc(c, t, kind == EMIT_PTX || two, input, two ? middle : output);
-    if (status == EXIT_DONE && two) status = run_ptxas(c, t, middle, output);
-    remove(input);
-    remove(middle);
+/* Copies what a tool wrote to standard output. */
+static int print_file(struct compilation *c, const char *path) {
+    const char *why = NULL;
+    struct source *s = source_read(c->arena, path, &why);
+    if (s && file_write("-", s->text, s->length)) return EXIT_DONE;
+    if (!s) fprintf(stderr, "tilec: error: cannot read '%s': %s\n", path, why);
+    return EXIT_USAGE;
+}
+
+/* The command lines show the names; nothing is made. */
+static int compile_in(struct compilation *c, const char *directory, const struct device_job *j) {
+    char *input = arena_printf(c->arena, "%s/kernel.cu", directory);
+    char *middle = arena_printf(c->arena, "%s/kernel.ptx", directory);
+    char *result = arena_printf(c->arena, "%s/kernel.out", directory);
+    bool to_stdout = !strcmp(j->output, "-"), ptx = j->kind == EMIT_PTX;
+    bool two = !ptx && c->options->ptxas;
+    const char *output = to_stdout ? result : j->output;
+    int status = EXIT_DONE;
+    if (!c->options->dry_run && !file_write(input, j->cu, j->length)) status = EXIT_USAGE;
+    if (status == EXIT_DONE)
+        status = run_nvcc(c, j->target, ptx || two, input, two ? middle : output);
+    if (status == EXIT_DONE && two) status = run_ptxas(c, j->target, middle, output);
+    if (status == EXIT_DONE && to_stdout && !c->options->dry_run) status = print_file(c, result);
+    file_discard(input);
+    file_discard(middle);
+    file_discard(result);
+    return status;
+}
+
+int tool_compile(struct compilation *c, const struct device_job *j) {
+    const char *parent = getenv("TMPDIR");
+    char *directory =
+        arena_printf(c->arena, "%s/tilec-XXXXXX", parent && *parent ? parent : "/tmp");
+    if (c->options->dry_run) return compile_in(c, directory, j);
+    if (!mkdtemp(directory)) {
+        fprintf(stderr, "tilec: error: cannot make '%s': %s\n", directory, strerror(errno));
+        return EXIT_USAGE;
+    }
+    int status = compile_in(c, directory, j);
+    rmdir(directory);
     return status;
 }
