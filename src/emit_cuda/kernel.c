@@ -140,24 +140,15 @@ static bool is_used(const struct emitter *e, const struct var *v) {
     return v && kernel_uses_var(e->kernel, v);
 }
 
-/* thread = 32 * warp + lane; threads of several axes are counted with x fastest. */
+/* The flat thread number, x fastest; the body derives lane and warp from it. */
 static void emit_thread_vars(struct emitter *e) {
     const struct kernel_code *c = e->kernel->code;
     const int32_t *extent = e->kernel->thread_extent;
-    bool thread = is_used(e, c->thread), lane = is_used(e, c->lane), warp = is_used(e, c->warp);
-    const char *flat = "(int)threadIdx.x";
-    if (extent[1] > 1) flat = arena_printf(e->arena, "%s + %d * (int)threadIdx.y", flat, extent[0]);
-    if (extent[2] > 1)
-        flat = arena_printf(e->arena, "%s + %d * (int)threadIdx.z", flat, extent[0] * extent[1]);
-    bool several = extent[1] > 1 || extent[2] > 1;
-    if (thread) {
-        text_printf(e->out, "const int %s = %s;\n", var_name(e, c->thread), flat);
-        flat = var_name(e, c->thread);
-    } else if (several) {
-        flat = arena_printf(e->arena, "(%s)", flat);
-    }
-    if (lane) text_printf(e->out, "const int %s = %s & 31;\n", var_name(e, c->lane), flat);
-    if (warp) text_printf(e->out, "const int %s = %s >> 5;\n", var_name(e, c->warp), flat);
+    if (!is_used(e, c->thread)) return;
+    text_printf(e->out, "const int %s = (int)threadIdx.x", var_name(e, c->thread));
+    if (extent[1] > 1) text_printf(e->out, " + %d * (int)threadIdx.y", extent[0]);
+    if (extent[2] > 1) text_printf(e->out, " + %d * (int)threadIdx.z", extent[0] * extent[1]);
+    text_puts(e->out, ";\n");
 }
 
 /* Where the body is compiled: nvcc runs it once per -gencode pair, and `-arch=sm_90a` adds a plain
