@@ -21,46 +21,39 @@ static void print_operand(struct tile_printer *p, const struct operand *o) {
     text_puts(p->t, "]");
 }
 
-static void print_variable(struct tile_printer *p, const struct var *v)
-{
+static void print_variable(struct tile_printer *p, const struct var *v) {
     text_printf(p->t, "%s %s", words_at(WORDS_VAR, (int)v->kind), name_of_var(p->names, v));
     var_print_type(p->t, v);
 }
 
 static void print_block(struct tile_printer *p, const struct kblock *b);
 
-static void open_block(struct tile_printer *p, const struct kstmt *s)
-{
+static void open_block(struct tile_printer *p, const struct kstmt *s) {
     text_puts(p->t, " {");
     print_line_end(p->t, p->m, s->span);
     p->t->indent++;
 }
 
-static void close_block(struct tile_printer *p)
-{
+static void close_block(struct tile_printer *p) {
     p->t->indent--;
     text_puts(p->t, "}\n");
 }
 
-
-static void print_loop(struct tile_printer *p, const struct kstmt *s)
-{
+static void print_loop(struct tile_printer *p, const struct kstmt *s) {
     text_puts(p->t, "for ");
     print_variable(p, s->loop.var);
     text_puts(p->t, " = ");
     print_expr(p, s->loop.lo);
     text_puts(p->t, " .. ");
     print_expr(p, s->loop.hi);
-    if (s->loop.step != 1)
-        text_printf(p->t, " step %lld", (long long)s->loop.step);
+    if (s->loop.step != 1) text_printf(p->t, " step %lld", (long long)s->loop.step);
     text_printf(p->t, " unroll %d", s->loop.unroll);
     open_block(p, s);
     print_block(p, &s->loop.body);
     close_block(p);
 }
 
-static void print_branch(struct tile_printer *p, const struct kstmt *s)
-{
+static void print_branch(struct tile_printer *p, const struct kstmt *s) {
     text_puts(p->t, "if ");
     print_expr(p, s->branch.test);
     open_block(p, s);
@@ -74,8 +67,7 @@ static void print_branch(struct tile_printer *p, const struct kstmt *s)
     }
 }
 
-static void print_load(struct tile_printer *p, const struct kstmt *s)
-{
+static void print_load(struct tile_printer *p, const struct kstmt *s) {
     text_printf(p->t, "load %s %d ", dtype_letter(s->memory.memory), s->memory.bytes);
     if (s->memory.data.array) {
         print_operand(p, &s->memory.data);
@@ -85,12 +77,10 @@ static void print_load(struct tile_printer *p, const struct kstmt *s)
     }
     text_puts(p->t, " = ");
     print_address(p, &s->memory.address);
-    if (s->memory.read_only)
-        text_puts(p->t, " const");
+    if (s->memory.read_only) text_puts(p->t, " const");
 }
 
-static void print_store(struct tile_printer *p, const struct kstmt *s)
-{
+static void print_store(struct tile_printer *p, const struct kstmt *s) {
     text_printf(p->t, "store %s %d ", dtype_letter(s->memory.memory), s->memory.bytes);
     print_address(p, &s->memory.address);
     if (s->memory.data.array) {
@@ -102,8 +92,7 @@ static void print_store(struct tile_printer *p, const struct kstmt *s)
     }
 }
 
-static void print_atomic(struct tile_printer *p, const struct kstmt *s)
-{
+static void print_atomic(struct tile_printer *p, const struct kstmt *s) {
     text_printf(p->t, "atomic %s %s %s ", words_at(WORDS_ATOMIC, (int)s->atomic.op),
                 words_at(WORDS_ORDER, (int)s->atomic.order), dtype_letter(s->atomic.dtype));
     print_address(p, &s->atomic.address);
@@ -115,8 +104,7 @@ static void print_atomic(struct tile_printer *p, const struct kstmt *s)
     }
 }
 
-static void print_cp_async(struct tile_printer *p, const struct kstmt *s)
-{
+static void print_cp_async(struct tile_printer *p, const struct kstmt *s) {
     text_printf(p->t, "cp_async %d ", s->cp_async.bytes);
     print_address(p, &s->cp_async.to);
     text_puts(p->t, " = ");
@@ -131,19 +119,16 @@ static void print_cp_async(struct tile_printer *p, const struct kstmt *s)
     }
 }
 
-static void print_matrix(struct tile_printer *p, const struct kstmt *s)
-{
+static void print_matrix(struct tile_printer *p, const struct kstmt *s) {
     text_printf(p->t, "%s %d ", s->kind == K_LDMATRIX ? "ldmatrix" : "stmatrix",
                 s->matrix.matrices);
     print_operand(p, &s->matrix.data);
     text_puts(p->t, " at ");
     print_address(p, &s->matrix.address);
-    if (s->matrix.transpose)
-        text_puts(p->t, " trans");
+    if (s->matrix.transpose) text_puts(p->t, " trans");
 }
 
-static void print_mma(struct tile_printer *p, const struct kstmt *s)
-{
+static void print_mma(struct tile_printer *p, const struct kstmt *s) {
     text_printf(p->t, "mma %s ", mma_row(s->mma.row)->name);
     print_operand(p, &s->mma.d);
     text_puts(p->t, " += ");
@@ -152,8 +137,7 @@ static void print_mma(struct tile_printer *p, const struct kstmt *s)
     print_operand(p, &s->mma.b);
 }
 
-static void print_message(struct tile_printer *p, const struct kstmt *s)
-{
+static void print_message(struct tile_printer *p, const struct kstmt *s) {
     text_puts(p->t, s->kind == K_PRINT ? "print " : "assert ");
     print_string(p->t, s->print.message ? s->print.message : "");
     if (s->print.value) {
@@ -166,8 +150,7 @@ static void print_message(struct tile_printer *p, const struct kstmt *s)
     }
 }
 
-static void print_assignment(struct tile_printer *p, const struct kstmt *s)
-{
+static void print_assignment(struct tile_printer *p, const struct kstmt *s) {
     if (s->kind == K_VAR) {
         text_puts(p->t, "var ");
         print_variable(p, s->set.var);
@@ -183,81 +166,47 @@ static void print_assignment(struct tile_printer *p, const struct kstmt *s)
     }
 }
 
-static void print_array(struct tile_printer *p, const struct array *a)
-{
+static void print_array(struct tile_printer *p, const struct array *a) {
     text_printf(p->t, "array %s %s %s [%d]", name_of_array(p->names, a), dtype_letter(a->dtype),
                 dtype_letter(a->element), a->count);
 }
 
-static void print_order(struct tile_printer *p, const struct kstmt *s)
-{
+static void print_order(struct tile_printer *p, const struct kstmt *s) {
     switch (s->kind) {
-    case K_BREAK:
-        text_puts(p->t, "break");
-        break;
-    case K_CONTINUE:
-        text_puts(p->t, "continue");
-        break;
-    case K_COMMIT:
-        text_puts(p->t, "commit");
-        break;
-    case K_WAIT:
-        text_printf(p->t, "wait %d", s->wait.groups);
-        break;
-    case K_BARRIER:
-        text_printf(p->t, "barrier %d %d", s->barrier.id, s->barrier.threads);
-        break;
+    case K_BREAK: text_puts(p->t, "break"); break;
+    case K_CONTINUE: text_puts(p->t, "continue"); break;
+    case K_COMMIT: text_puts(p->t, "commit"); break;
+    case K_WAIT: text_printf(p->t, "wait %d", s->wait.groups); break;
+    case K_BARRIER: text_printf(p->t, "barrier %d %d", s->barrier.id, s->barrier.threads); break;
     case K_COMMENT:
         text_puts(p->t, "comment ");
         print_string(p->t, s->comment);
         break;
-    default:
-        text_puts(p->t, "sync_warp");
+    default: text_puts(p->t, "sync_warp");
     }
 }
 
-static void print_simple(struct tile_printer *p, const struct kstmt *s)
-{
+static void print_simple(struct tile_printer *p, const struct kstmt *s) {
     switch (s->kind) {
     case K_VAR:
     case K_SET:
-    case K_PUT:
-        print_assignment(p, s);
-        break;
-    case K_ARRAY:
-        print_array(p, s->array);
-        break;
-    case K_LOAD:
-        print_load(p, s);
-        break;
-    case K_STORE:
-        print_store(p, s);
-        break;
-    case K_ATOMIC:
-        print_atomic(p, s);
-        break;
-    case K_CP_ASYNC:
-        print_cp_async(p, s);
-        break;
+    case K_PUT: print_assignment(p, s); break;
+    case K_ARRAY: print_array(p, s->array); break;
+    case K_LOAD: print_load(p, s); break;
+    case K_STORE: print_store(p, s); break;
+    case K_ATOMIC: print_atomic(p, s); break;
+    case K_CP_ASYNC: print_cp_async(p, s); break;
     case K_LDMATRIX:
-    case K_STMATRIX:
-        print_matrix(p, s);
-        break;
-    case K_MMA:
-        print_mma(p, s);
-        break;
+    case K_STMATRIX: print_matrix(p, s); break;
+    case K_MMA: print_mma(p, s); break;
     case K_PRINT:
-    case K_ASSERT:
-        print_message(p, s);
-        break;
-    default:
-        print_order(p, s);
+    case K_ASSERT: print_message(p, s); break;
+    default: print_order(p, s);
     }
     print_line_end(p->t, p->m, s->span);
 }
 
-static void print_block(struct tile_printer *p, const struct kblock *b)
-{
+static void print_block(struct tile_printer *p, const struct kblock *b) {
     const struct kstmt *s;
 
     for (s = b->first; s; s = s->next) {
@@ -277,8 +226,7 @@ static void print_block(struct tile_printer *p, const struct kblock *b)
     }
 }
 
-static void print_body(struct tile_printer *p, const struct kernel *k)
-{
+static void print_body(struct tile_printer *p, const struct kernel *k) {
     const struct function_ir *f = k->function;
     int i;
 
@@ -292,7 +240,4 @@ static void print_body(struct tile_printer *p, const struct kernel *k)
     print_block(p, &k->code->body);
 }
 
-void kernel_print(struct text *t, const struct module *m)
-{
-    module_print(t, m, print_body);
-}
+void kernel_print(struct text *t, const struct module *m) { module_print(t, m, print_body); }

@@ -15,90 +15,72 @@ struct check {
     int divergent, loops;
 };
 
-static void fail(struct check *c, const char *format, const char *name, long long number)
-{
+static void fail(struct check *c, const char *format, const char *name, long long number) {
     if (!c->why)
         c->why = arena_printf(c->m->arena, "kernel '%s': %s '%s' (%lld)", c->k->name->text, format,
                               name, number);
 }
 
-static bool has_var(struct var *const *at, int count, const struct var *v)
-{
+static bool has_var(struct var *const *at, int count, const struct var *v) {
     int i;
 
     for (i = count - 1; i >= 0; i--)
-        if (at[i] == v)
-            return true;
+        if (at[i] == v) return true;
     return false;
 }
 
-static bool is_given(const struct check *c, const struct var *v)
-{
+static bool is_given(const struct check *c, const struct var *v) {
     return v->kind == VAR_BLOCK || v->kind == VAR_DIM || v->kind == VAR_PARAM ||
            v == c->k->code->thread;
 }
 
-static bool is_varying(const struct check *c, const struct expr *e)
-{
+static bool is_varying(const struct check *c, const struct expr *e) {
     int i;
 
-    if (e->kind == EXPR_ELEMENT)
-        return true;
+    if (e->kind == EXPR_ELEMENT) return true;
     if (e->kind == EXPR_VAR)
         return e->var->kind == VAR_THREAD || e->var->kind == VAR_LANE || e->var->kind == VAR_WARP ||
                has_var(c->varying.at, c->varying.count, e->var);
-    if (e->kind == EXPR_OP && e->fn == FN_ANY)
-        return true;
+    if (e->kind == EXPR_OP && e->fn == FN_ANY) return true;
     for (i = 0; i < e->count; i++)
-        if (is_varying(c, e->args[i]))
-            return true;
+        if (is_varying(c, e->args[i])) return true;
     return false;
 }
 
-static void check_array(struct check *c, const struct array *a)
-{
+static void check_array(struct check *c, const struct array *a) {
     int i;
 
     for (i = c->arrays.count - 1; i >= 0; i--)
-        if (c->arrays.at[i] == a)
-            return;
+        if (c->arrays.at[i] == a) return;
     fail(c, "an array is used before its declaration", a->name->text, a->count);
 }
 
 /* Known when loops are unrolled? */
-static bool is_static(const struct expr *e)
-{
+static bool is_static(const struct expr *e) {
     int i;
 
-    if (e->kind == EXPR_VAR)
-        return e->var->kind == VAR_LOOP && e->var->unrolled;
-    if (e->kind == EXPR_LOAD || e->kind == EXPR_ELEMENT)
-        return false;
+    if (e->kind == EXPR_VAR) return e->var->kind == VAR_LOOP && e->var->unrolled;
+    if (e->kind == EXPR_LOAD || e->kind == EXPR_ELEMENT) return false;
     for (i = 0; i < e->count; i++)
-        if (!is_static(e->args[i]))
-            return false;
+        if (!is_static(e->args[i])) return false;
     return true;
 }
 
 static void check_expr(struct check *c, const struct expr *e);
 
 static void check_registers(struct check *c, const struct array *a, const struct expr *index,
-                            int32_t count)
-{
+                            int32_t count) {
     check_array(c, a);
     check_expr(c, index);
-    if (!is_static(index))
-        fail(c, "a register number that is not known", a->name->text, index->lo);
+    if (!is_static(index)) fail(c, "a register number that is not known", a->name->text, index->lo);
     if (index->lo < 0 || index->hi > a->count - count)
         fail(c, "a register outside of array", a->name->text, index->hi);
 }
 
-static void check_expr(struct check *c, const struct expr *e)
-{
+static void check_expr(struct check *c, const struct expr *e) {
     int i;
 
-    if (e->kind == EXPR_LOAD)
-        fail(c, "an element of a tile is left", e->buffer->name->text, e->id);
+    if (e->kind == EXPR_LOAD) fail(c, "an element of a tile is left", e->buffer->name->text, e->id);
     if (e->kind == EXPR_VAR && !is_given(c, e->var) &&
         !has_var(c->defined.at, c->defined.count, e->var))
         fail(c, "a variable is used before it is set", e->var->name->text, e->var->id);
@@ -108,36 +90,31 @@ static void check_expr(struct check *c, const struct expr *e)
             fail(c, "an element read with another type", e->array->name->text, e->id);
         return;
     }
-    for (i = 0; i < e->count; i++)
-        check_expr(c, e->args[i]);
+    for (i = 0; i < e->count; i++) check_expr(c, e->args[i]);
 }
 
-static void check_address(struct check *c, const struct address *a, int32_t bytes)
-{
+static void check_address(struct check *c, const struct address *a, int32_t bytes) {
     const struct buffer *b = a->buffer;
     int32_t unit = b->scope == SCOPE_SHARED ? 1 : dtype_bytes(b->dtype);
 
     check_expr(c, a->index);
-    if (a->alignment < bytes)
-        fail(c, "an access that is not aligned", b->name->text, bytes);
+    if (a->alignment < bytes) fail(c, "an access that is not aligned", b->name->text, bytes);
     if (a->index->divisor != 0 && a->index->divisor * unit % bytes != 0)
         fail(c, "an offset that is not aligned", b->name->text, bytes);
     if (b->scope == SCOPE_GLOBAL && c->k->code->alignment[b->id] < bytes)
         fail(c, "an access wider than the launcher knows", b->name->text, bytes);
 }
 
-static void define(struct check *c, struct var *v, bool varying)
-{
+static void define(struct check *c, struct var *v, bool varying) {
     vec_push(c->m->arena, &c->defined, v);
-    if (varying)
-        vec_push(c->m->arena, &c->varying, v);
+    if (varying) vec_push(c->m->arena, &c->varying, v);
 }
 
-/* -- statements ---------------------------------------------------------------------------------------- */
+/* -- statements
+ * ---------------------------------------------------------------------------------------- */
 static void check_block(struct check *c, struct kblock *b);
 
-static void check_memory(struct check *c, struct kstmt *s)
-{
+static void check_memory(struct check *c, struct kstmt *s) {
     int32_t width = s->memory.bytes / dtype_bytes(s->memory.memory), bits, registers;
     const struct array *a = s->memory.data.array;
 
@@ -153,8 +130,7 @@ static void check_memory(struct check *c, struct kstmt *s)
     }
 }
 
-static void check_mma(struct check *c, const struct kstmt *s)
-{
+static void check_mma(struct check *c, const struct kstmt *s) {
     const struct mma_row *row = mma_row(s->mma.row);
     int32_t acc = row->m * row->n / 32 * dtype_bits(row->acc) / 32;
     int32_t a = row->m * row->k / 32 * dtype_bits(row->a) / 32;
@@ -172,8 +148,7 @@ static void check_mma(struct check *c, const struct kstmt *s)
         fail(c, "a tensor-core instruction that only some threads reach", row->name, 0);
 }
 
-static void check_assignment(struct check *c, struct kstmt *s)
-{
+static void check_assignment(struct check *c, struct kstmt *s) {
     struct var *v = s->set.var;
 
     if (s->set.value) {
@@ -189,8 +164,7 @@ static void check_assignment(struct check *c, struct kstmt *s)
         vec_push(c->m->arena, &c->varying, v);
 }
 
-static void check_put(struct check *c, const struct kstmt *s)
-{
+static void check_put(struct check *c, const struct kstmt *s) {
     check_registers(c, s->put.to.array, s->put.to.index, 1);
     check_expr(c, s->put.value);
     if (s->put.value->dtype != s->put.to.array->dtype)
@@ -198,14 +172,12 @@ static void check_put(struct check *c, const struct kstmt *s)
              s->put.value->id);
 }
 
-static void check_loop(struct check *c, struct kstmt *s)
-{
+static void check_loop(struct check *c, struct kstmt *s) {
     bool varying = is_varying(c, s->loop.lo) || is_varying(c, s->loop.hi);
 
     check_expr(c, s->loop.lo);
     check_expr(c, s->loop.hi);
-    if (s->loop.step == 0)
-        fail(c, "a loop with step 0", s->loop.var->name->text, 0);
+    if (s->loop.step == 0) fail(c, "a loop with step 0", s->loop.var->name->text, 0);
     define(c, s->loop.var, varying);
     c->divergent += varying;
     c->loops++;
@@ -214,8 +186,7 @@ static void check_loop(struct check *c, struct kstmt *s)
     c->divergent -= varying;
 }
 
-static void check_branch(struct check *c, struct kstmt *s)
-{
+static void check_branch(struct check *c, struct kstmt *s) {
     bool varying = is_varying(c, s->branch.test);
 
     check_expr(c, s->branch.test);
@@ -225,32 +196,26 @@ static void check_branch(struct check *c, struct kstmt *s)
     c->divergent -= varying;
 }
 
-static void check_cp_async(struct check *c, const struct kstmt *s)
-{
+static void check_cp_async(struct check *c, const struct kstmt *s) {
     check_address(c, &s->cp_async.to, s->cp_async.bytes);
     check_address(c, &s->cp_async.from, s->cp_async.bytes);
-    if (s->cp_async.source_bytes)
-        check_expr(c, s->cp_async.source_bytes);
-    if (s->cp_async.guard)
-        check_expr(c, s->cp_async.guard);
+    if (s->cp_async.source_bytes) check_expr(c, s->cp_async.source_bytes);
+    if (s->cp_async.guard) check_expr(c, s->cp_async.guard);
 }
 
-static void check_order(struct check *c, const struct kstmt *s)
-{
+static void check_order(struct check *c, const struct kstmt *s) {
     if (s->kind == K_BARRIER && s->barrier.threads == 0 && c->divergent)
         fail(c, "a barrier that only some threads reach", "barrier", s->barrier.id);
     if ((s->kind == K_BREAK || s->kind == K_CONTINUE) && c->loops == 0)
         fail(c, "a jump outside of any loop", "break", 0);
 }
 
-static void check_rest(struct check *c, struct kstmt *s)
-{
+static void check_rest(struct check *c, struct kstmt *s) {
     switch (s->kind) {
     case K_ATOMIC:
         check_address(c, &s->atomic.address, dtype_bytes(s->atomic.dtype));
         check_expr(c, s->atomic.value);
-        if (s->atomic.previous)
-            define(c, s->atomic.previous, true);
+        if (s->atomic.previous) define(c, s->atomic.previous, true);
         break;
     case K_LDMATRIX:
     case K_STMATRIX:
@@ -259,69 +224,45 @@ static void check_rest(struct check *c, struct kstmt *s)
         break;
     case K_PRINT:
     case K_ASSERT:
-        if (s->print.value)
-            check_expr(c, s->print.value);
-        if (s->print.test)
-            check_expr(c, s->print.test);
+        if (s->print.value) check_expr(c, s->print.value);
+        if (s->print.test) check_expr(c, s->print.test);
         break;
-    default:
-        check_order(c, s);
+    default: check_order(c, s);
     }
 }
 
-static void check_statement(struct check *c, struct kstmt *s)
-{
+static void check_statement(struct check *c, struct kstmt *s) {
     switch (s->kind) {
     case K_VAR:
-    case K_SET:
-        check_assignment(c, s);
-        break;
-    case K_ARRAY:
-        vec_push(c->m->arena, &c->arrays, s->array);
-        break;
-    case K_PUT:
-        check_put(c, s);
-        break;
-    case K_FOR:
-        check_loop(c, s);
-        break;
+    case K_SET: check_assignment(c, s); break;
+    case K_ARRAY: vec_push(c->m->arena, &c->arrays, s->array); break;
+    case K_PUT: check_put(c, s); break;
+    case K_FOR: check_loop(c, s); break;
     case K_WHILE:
         check_expr(c, s->repeat.test);
         c->loops++;
         check_block(c, &s->repeat.body);
         c->loops--;
         break;
-    case K_IF:
-        check_branch(c, s);
-        break;
+    case K_IF: check_branch(c, s); break;
     case K_LOAD:
-    case K_STORE:
-        check_memory(c, s);
-        break;
-    case K_CP_ASYNC:
-        check_cp_async(c, s);
-        break;
-    case K_MMA:
-        check_mma(c, s);
-        break;
-    default:
-        check_rest(c, s);
+    case K_STORE: check_memory(c, s); break;
+    case K_CP_ASYNC: check_cp_async(c, s); break;
+    case K_MMA: check_mma(c, s); break;
+    default: check_rest(c, s);
     }
 }
 
-static void check_block(struct check *c, struct kblock *b)
-{
+static void check_block(struct check *c, struct kblock *b) {
     int defined = c->defined.count, arrays = c->arrays.count;
     struct kstmt *s;
 
-    for (s = b->first; s && !c->why; s = s->next)
-        check_statement(c, s);
+    for (s = b->first; s && !c->why; s = s->next) check_statement(c, s);
     c->defined.count = defined;
     c->arrays.count = arrays;
 }
 
-bool kernel_verify(struct module *m, const char **why)
-{
+bool kernel_verify(struct module *m, const char **why) {
     struct check c;
     int i, j;
 

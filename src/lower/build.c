@@ -112,6 +112,16 @@ void fault(struct lowering *l, const char *what) {
                 what);
 }
 
+/* Moves all statements to the end of another list. */
+void block_splice(struct kblock *to, struct kblock *from) {
+    if (!from->first) return;
+    if (to->last)
+        to->last->next = from->first;
+    else
+        to->first = from->first;
+    to->last = from->last;
+}
+
 struct expr *ix(struct lowering *l, int64_t value) {
     return expr_index(l->x, value);
 }

@@ -69,7 +69,7 @@ void lower_copy(struct lowering *l, struct stmt *t) {
 
     if (!(t->copy.async && special && copy_async(l, t))) {
         if (t->copy.guard) saved = add_if(l, value_lower(l, &s, t->copy.guard));
-        if (!(special && (copy_matrix(l, t) || copy_quads(l, t)))) copy_plain(l, t);
+        if (!(special && copy_matrix(l, t))) copy_plain(l, t);
         if (t->copy.guard) out_leave(l, saved);
     }
     assume_end(l, before);

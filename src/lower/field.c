@@ -108,15 +108,31 @@ bool coordinate_shift(struct lowering *l, struct coordinate *c, int64_t factor, 
     return add_constant(l, c, constant);
 }
 
+/* c * loop variable of a known range: a field like those of register loops. */
+static bool add_loop(struct coordinate *c, const struct affine *a, int64_t end) {
+    const struct expr *v = a->atom[0];
+    int64_t weight = a->coefficient[0];
+
+    if (a->count != 1 || v->kind != EXPR_VAR || v->var->kind != VAR_LOOP || v->lo != 0 ||
+        v->hi >= UNBOUNDED / 2 || weight <= 0 || weight % end != 0)
+        return false;
+    coordinate_add(c, (struct field){.kind = FIELD_LOOP,
+                                     .radix = (int32_t)v->hi + 1,
+                                     .weight = weight,
+                                     .value = a->atom[0]});
+    return true;
+}
+
 /* Adds an expression that is a multiple of all that the fields cover. */
 bool coordinate_base(struct lowering *l, struct coordinate *c, struct expr *base) {
     int64_t end = c->count ? field_end(&c->field[c->count - 1]) : 1;
-    int64_t constant;
+    struct affine a;
 
-    if (expr_is_int(base, &constant))
-        return constant >= 0 && constant < UNBOUNDED && add_constant(l, c, constant);
-    if (end == INT64_MAX || base->lo < 0 || (base->divisor != 0 && base->divisor % end != 0))
-        return false;
+    if (!affine_of(base, &a) || a.constant < 0 || a.constant >= UNBOUNDED) return false;
+    if (a.count == 0) return add_constant(l, c, a.constant);
+    if (end == INT64_MAX) return false;
+    if (add_loop(c, &a, end)) return c->count < FIELDS && add_constant(l, c, a.constant);
+    if (base->lo < 0 || (base->divisor != 0 && base->divisor % end != 0)) return false;
     coordinate_add(c, (struct field){.kind = FIELD_UNIFORM,
                                      .radix = UNBOUNDED,
                                      .weight = end,

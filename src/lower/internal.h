@@ -266,7 +266,9 @@ void lower_copy(struct lowering *l, struct stmt *t);
 bool copy_async(struct lowering *l, struct stmt *t);
 struct stmt *copy_store(struct lowering *l, struct stmt *copy); /* the STORE of one element */
 bool copy_matrix(struct lowering *l, struct stmt *t);
-bool copy_quads(struct lowering *l, struct stmt *t);
+/* The MAP of one STORE to 16-bit memory, by lanes that trade words first; false: not done. */
+bool store_quads(struct lowering *l, const struct domain *d, struct stmt *store);
+void block_splice(struct kblock *to, struct kblock *from);
 void lower_gemm(struct lowering *l, struct stmt *t);
 void lower_reduce(struct lowering *l, struct stmt *t);
 void lower_atomic(struct lowering *l, struct site *s, struct stmt *t);

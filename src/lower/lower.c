@@ -119,8 +119,7 @@ static void declare_variables(struct lowering *l) {
 /* -- the thread's place
  * ---------------------------------------------------------------------------------- */
 static struct var *place_variable(struct lowering *l, enum var_kind kind, const char *name,
-                                  int64_t count)
-{
+                                  int64_t count) {
     struct var *v = var_new(l->x, kind, intern_text(l->m->names, name), DTYPE_INDEX, l->k->span);
 
     v->lo = 0;
@@ -129,8 +128,7 @@ static struct var *place_variable(struct lowering *l, enum var_kind kind, const 
     return v;
 }
 
-static struct expr *place_set(struct lowering *l, struct var *v, enum function fn)
-{
+static struct expr *place_set(struct lowering *l, struct var *v, enum function fn) {
     struct kstmt *s = add(l, K_VAR);
 
     s->set.var = v;
@@ -138,8 +136,7 @@ static struct expr *place_set(struct lowering *l, struct var *v, enum function f
     return expr_var(l->x, v);
 }
 
-static void place_variables(struct lowering *l)
-{
+static void place_variables(struct lowering *l) {
     int threads = l->k->threads;
 
     l->code->thread = l->k->thread;
@@ -147,8 +144,7 @@ static void place_variables(struct lowering *l)
         l->code->thread = l->k->thread = place_variable(l, VAR_THREAD, "thread", threads);
     l->code->lane = place_variable(l, VAR_LANE, "lane", 32);
     l->lane = expr_var(l->x, l->code->thread);
-    if (threads > 32)
-        l->lane = place_set(l, l->code->lane, FN_FLOORMOD);
+    if (threads > 32) l->lane = place_set(l, l->code->lane, FN_FLOORMOD);
     l->warp = ix(l, 0);
     if (threads > 32) {
         l->code->warp = place_variable(l, VAR_WARP, "warp", threads / 32);

@@ -401,6 +401,9 @@ void lower_map(struct lowering *l, const struct domain *d, struct block *block) 
     struct packing k;
     struct plan plan;
 
+    if (block->first && !block->first->next && block->first->kind == STMT_STORE &&
+        store_quads(l, d, block->first))
+        return;
     block_walk(block, survey_statement, &v);
     body.simple = v.simple;
     plan_make(l, &plan, d, vector_limit(&v));

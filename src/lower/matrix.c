@@ -300,12 +300,6 @@ bool copy_matrix(struct lowering *l, struct stmt *t) {
         nest_run(l, &n);
     }
     l->out = saved;
-    if (m.fits && scratch.first) {
-        if (l->out->last)
-            l->out->last->next = scratch.first;
-        else
-            l->out->first = scratch.first;
-        l->out->last = scratch.last;
-    }
+    if (m.fits) block_splice(l->out, &scratch);
     return m.fits;
 }

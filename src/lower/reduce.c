@@ -173,7 +173,7 @@ static void reduce_one(struct lowering *l, struct plan *p, void *data) {
     int i, width;
 
     for (i = 0; i < r->chains; i++) {
-        r->chain[i] = add_var(l, arena_printf(l->m->arena, "%s_sum", name), t, identity(l, r->t));
+        r->chain[i] = add_var(l, arena_printf(l->m->arena, "%s_part", name), t, identity(l, r->t));
         r->chain[i]->kind = VAR_MUTABLE;
         r->chain[i]->lo = INT64_MIN;
         r->chain[i]->hi = INT64_MAX;
@@ -216,13 +216,16 @@ static void cut_chains(struct reduction *r) {
                 : last->radix % 2 == 0         ? 2
                                                : 1;
     if (r->chains == 1) return;
-    last[1] = *last;
-    last[1].radix = r->chains;
-    last[1].expanded = true;
-    last->radix /= r->chains;
-    last->weight *= r->chains;
-    last->stride *= r->chains;
-    p->loops++;
+    if (last->radix > r->chains) {
+        last[1] = *last;
+        last->radix /= r->chains;
+        last->weight *= r->chains;
+        last->stride *= r->chains;
+        last++;
+        p->loops++;
+    }
+    last->radix = r->chains;
+    last->expanded = true;
 }
 
 static void expand_packed(struct reduction *r, const struct array *a) {
