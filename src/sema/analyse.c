@@ -253,6 +253,9 @@ struct module *analyse(struct arena *a, struct interns *names, struct diag *d,
     m->fast_math = options->fast_math;
     struct evaluator *v = evaluator_new(m, options);
     struct sema *s = &v->sema;
+    struct span nowhere = {0, 0};
+    /* "if __name__ == '__main__':" holds a script, which is not for us */
+    env_bind(s, s->globals, intern_text(names, "__name__"), value_string(s, "tilec"), nowhere);
     v->module_level = true;
     exec_block(s, s->globals, ast->body);
     v->module_level = false;

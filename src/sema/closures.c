@@ -63,8 +63,10 @@ static bool distribute(struct sema *s, struct closure *c, struct arguments *a, s
         const struct argument *arg = &a->list.at[i];
         int at = arg->keyword ? parameter_at(c, arg->keyword) : positional_at(c, position++, &rest);
         if (at >= 0 && slot[at].kind != VALUE_ABSENT) {
+            const struct ast_parameter *p = c->parameters;
+            for (int k = 0; k < at; k++) p = p->next;
             sema_error(s, arg->span, E0206, "'%s' gets its parameter '%s' twice", c->name->text,
-                       arg->keyword->text);
+                       p->name->text);
             return false;
         }
         if (at >= 0) {

@@ -199,7 +199,12 @@ void exec_def(struct sema *s, struct env *e, const struct ast_stmt *st) {
         decorate(s, e, d->decorators, (struct value){.kind = VALUE_FUNCTION, .closure = c});
     env_bind(s, e, d->name, f, d->name_span);
     bool own = f.kind == VALUE_FUNCTION || f.kind == VALUE_EAGER || f.kind == VALUE_PRIM_FUNC;
-    if (evaluator_of(s)->module_level && own && is_unit(f.closure, f.kind))
+    if (!evaluator_of(s)->module_level || !own || !is_unit(f.closure, f.kind)) return;
+    if (f.kind == VALUE_PRIM_FUNC && evaluator_of(s)->units.loop_values.count)
+        sema_error(s, d->name_span, E0213,
+                   "the kernel '%s' is defined in a loop; define a factory and call it in the loop",
+                   d->name->text);
+    else
         register_unit(s, f.closure, f.kind);
 }
 

@@ -31,19 +31,18 @@ static const char *device_region(struct env *e) {
 static enum flow exec_if(struct sema *s, struct env *e, const struct ast_stmt *st) {
     struct value test = eval_expr(s, e, st->branch.test);
     bool truth;
-    if (test.kind ==
-        VALUE_BAD) /* both sides may still hold mistakes, but a guess would add false ones */
-        return FLOW_STOP;
+    if (test.kind == VALUE_BAD) return skip_failed(s, e, st);
     if (!value_is_scalar_ir(test)) {
-        if (!value_truth(s, test, st->branch.test->span, &truth)) return FLOW_STOP;
+        if (!value_truth(s, test, st->branch.test->span, &truth)) return skip_failed(s, e, st);
         return exec_block(s, e, truth ? st->branch.then : st->branch.otherwise);
     }
-    if (s->block)
+    if (s->block) {
         form_if(s, e, st, test);
-    else
-        sema_error(s, st->span, E0217,
-                   "this condition is known on the device only, and stands outside T.Kernel");
-    return FLOW_NEXT;
+        return FLOW_NEXT;
+    }
+    sema_error(s, st->span, E0217,
+               "this condition is known on the device only, and stands outside T.Kernel");
+    return skip_failed(s, e, st);
 }
 
 static enum flow after_iteration(enum flow f) { return f == FLOW_CONTINUE ? FLOW_NEXT : f; }
@@ -53,7 +52,7 @@ static enum flow exec_while(struct sema *s, struct env *e, const struct ast_stmt
     for (int64_t round = 0; !s->stopped; round++) {
         struct value test = eval_expr(s, e, st->repeat.test);
         bool truth;
-        if (test.kind == VALUE_BAD) return FLOW_STOP;
+        if (test.kind == VALUE_BAD) return skip_failed(s, e, st);
         if (value_is_scalar_ir(test) && s->block && round == 0) {
             form_while(s, e, st, test);
             return FLOW_NEXT;
@@ -62,14 +61,14 @@ static enum flow exec_while(struct sema *s, struct env *e, const struct ast_stmt
             sema_error(
                 s, st->span, E0217,
                 "this loop cannot run at compile time: its condition is known on the device only");
-            return FLOW_STOP;
+            return skip_failed(s, e, st);
         }
-        if (!value_truth(s, test, st->repeat.test->span, &truth)) return FLOW_STOP;
+        if (!value_truth(s, test, st->repeat.test->span, &truth)) return skip_failed(s, e, st);
         if (!truth) return FLOW_NEXT;
         if (s->block && s->frame && s->frame->device && round == 0) {
             sema_error(s, st->span, E0217,
                        "the condition of this loop is always true, so it never ends on the device");
-            return FLOW_STOP;
+            return skip_failed(s, e, st);
         }
         enum flow f = after_iteration(exec_block(s, inner, st->repeat.body));
         if (f != FLOW_NEXT) return f == FLOW_BREAK ? FLOW_NEXT : f;
@@ -81,7 +80,7 @@ static enum flow run_items(struct sema *s, struct env *e, const struct ast_stmt 
                            struct value source) {
     struct evaluator *v = evaluator_of(s);
     struct sequence *items;
-    if (!iterate(s, source, st->loop.source->span, &items)) return FLOW_STOP;
+    if (!iterate(s, source, st->loop.source->span, &items)) return skip_failed(s, e, st);
     struct env *inner = env_new(s, ENV_UNROLLED, e, st->span);
     bool module_level = v->module_level;
     for (int i = 0; i < items->items.count && sema_charge(s, 1); i++) {
@@ -97,13 +96,13 @@ static enum flow run_items(struct sema *s, struct env *e, const struct ast_stmt 
 
 static enum flow exec_for(struct sema *s, struct env *e, const struct ast_stmt *st) {
     struct value source = eval_expr(s, e, st->loop.source);
-    if (source.kind == VALUE_BAD) return FLOW_STOP;
+    if (source.kind == VALUE_BAD) return skip_failed(s, e, st);
     bool device_range = s->block && s->frame && s->frame->device;
     if (source.kind != VALUE_ITERATOR || (source.iterator->host && !device_range))
         return run_items(s, e, st, source);
     if (!s->block) {
         sema_error(s, st->span, E0217, "a loop that runs on the device stands outside T.Kernel");
-        return FLOW_STOP;
+        return skip_failed(s, e, st);
     }
     if (st->loop.otherwise)
         sema_error(s, st->span, E0217, "a loop that runs on the device has no 'else'");
@@ -116,7 +115,7 @@ static enum flow exec_break(struct sema *s, struct env *e, const struct ast_stmt
     const struct env *loop = loop_around(e, &crossed);
     if (!loop) {
         sema_error(s, st->span, E0217, "'%s' outside a loop", next ? "continue" : "break");
-        return FLOW_STOP;
+        return FLOW_NEXT;
     }
     if (loop->kind == ENV_LOOP) {
         form_break(s, next, st->span);
@@ -127,7 +126,7 @@ static enum flow exec_break(struct sema *s, struct env *e, const struct ast_stmt
             s, st->span, E0217,
             "'%s' of a loop that runs at compile time, under a condition that the device decides",
             next ? "continue" : "break");
-        return FLOW_STOP;
+        return FLOW_NEXT;
     }
     return next ? FLOW_CONTINUE : FLOW_BREAK;
 }
@@ -148,9 +147,9 @@ static enum flow exec_assert(struct sema *s, struct env *e, const struct ast_stm
     struct value test = eval_expr(s, e, st->assertion.test);
     struct span span = st->assertion.test->span;
     bool truth;
-    if (test.kind == VALUE_BAD) return FLOW_STOP;
+    if (test.kind == VALUE_BAD) return FLOW_NEXT;
     if (!value_is_scalar_ir(test)) {
-        if (!value_truth(s, test, span, &truth)) return FLOW_STOP;
+        if (!value_truth(s, test, span, &truth)) return FLOW_NEXT;
         if (truth) return FLOW_NEXT;
         const char *message = message_of(s, e, st->assertion.message);
         sema_error(s, st->span, E0209, "assertion failed: %s",
@@ -164,7 +163,10 @@ static enum flow exec_assert(struct sema *s, struct env *e, const struct ast_stm
         return FLOW_NEXT;
     }
     struct expr *condition = value_condition(s, test, span);
-    if (condition && s->function)
+    if (condition && expr_has_load(condition))
+        sema_error(s, span, E0217,
+                   "this condition reads a tensor, which the host cannot; assert it inside T.Kernel");
+    else if (condition && s->function)
         vec_push(s->arena, &s->function->checks,
                  (struct host_check){.test = condition, .message = message, .span = st->span});
     else if (condition)
@@ -251,7 +253,10 @@ static enum flow exec_stmt(struct sema *s, struct env *e, const struct ast_stmt 
     case AST_ASSIGN: exec_assign(s, e, st); return FLOW_NEXT;
     case AST_AUGMENTED: exec_augmented(s, e, st); return FLOW_NEXT;
     case AST_ANNOTATED:
-        if (!st->annotated.value) return declare_in_body(s, e, st) ? FLOW_NEXT : FLOW_STOP;
+        if (!st->annotated.value) {
+            declare_in_body(s, e, st);
+            return FLOW_NEXT;
+        }
         assign_typed(s, e, st);
         return FLOW_NEXT;
     case AST_IF: return exec_if(s, e, st);

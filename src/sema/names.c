@@ -121,6 +121,11 @@ static const char *nearest_name(struct sema *s, struct env *e, const char *word)
 
 static struct value unknown_name(struct sema *s, struct env *e, struct sym *name,
                                  struct span span) {
+    const struct closure *kernel = s->build ? s->build->closure : NULL;
+    for (const struct ast_parameter *p = kernel ? kernel->parameters : NULL; p; p = p->next)
+        if (p->name == name)
+            return sema_bad(s, span, E0201, "the parameter '%s' is used before it is declared",
+                            name->text);
     const char *near = nearest_name(s, e, name->text);
     const struct builtin *row = builtin_find("T", name->text);
     if (!near && row)

@@ -123,10 +123,7 @@ static struct value dimension(struct sema *s, struct sym *name, int64_t most, st
         return sema_bad(s, span, E0214, "'%s' is no name of a dimension", name->text);
     for (int i = 0; i < u->dims.count; i++) {
         struct var *v = u->dims.at[i];
-        if (v->name != name) continue;
-        if (v->hi == most) return value_ir(expr_var(s->exprs, v));
-        return sema_bad(s, span, E0214, "the dimension '%s' is declared with 32 and with 64 bits",
-                        name->text);
+        if (v->name == name && v->hi == most) return value_ir(expr_var(s->exprs, v));
     }
     struct var *v = var_new(s->exprs, VAR_DIM, name, DTYPE_INDEX, span);
     v->lo = 0;

@@ -107,6 +107,11 @@ struct env *bind_parameters(struct sema *s, struct closure *c, enum value_kind k
 struct value run_body(struct sema *s, struct closure *c, struct env *env, bool device,
                       struct span call);
 
+/* -- skip.c ---------------------------------------------------------------- */
+/* False: a return is among them. */
+bool skip_statements(struct sema *s, struct env *e, const struct ast_stmt *first);
+enum flow skip_failed(struct sema *s, struct env *e, const struct ast_stmt *st);
+
 /* -- decorators.c
  * ----------------------------------------------------------------------------------------- */
 struct unit_options {
