@@ -39,8 +39,6 @@ struct tile_state {
 /* -- builtins.c ----------------------------------------------------------------------------------
  */
 
-/* lang/builtins.md. */
-void builtins_print(struct text *t);
 bool call_given(const struct call *c, int i); /* neither left out nor None */
 int64_t call_int(struct sema *s, const struct call *c, int i, int64_t otherwise, bool *good);
 bool call_bool(struct sema *s, const struct call *c, int i, bool otherwise, bool *good);

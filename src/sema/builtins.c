@@ -1,5 +1,6 @@
 /* builtins.c: the table of the kernel vocabulary, and readings of a call's arguments. */
 #include "sema/builder.h"
+#include "sema/state.h"
 
 /* Parameters of an elementwise function by its number of arguments. */
 #define PARAMETERS_1 "x"
@@ -39,22 +40,27 @@ const struct builtin *builtin_row(int i) {
 
 /* -- The list ------------------------------------------------------------------------------------
  */
+static void print_row(struct text *t, const struct builtin *b) {
+    const char *dot = *b->module ? "." : "";
+    if (b->call)
+        text_printf(t, "- `%s%s%s(%s)`: %s.\n", b->module, dot, b->name, b->parameters, b->doc);
+    else
+        text_printf(t, "- `%s%s%s`: %s\n", b->module, dot, b->name, b->doc);
+}
+
 static void print_rows(struct text *t, int from, int to, bool supported) {
-    for (int i = from; i < to; i++) {
-        const struct builtin *b = builtin_row(i);
-        if ((b->call != NULL) != supported) continue;
-        if (supported)
-            text_printf(t, "- `%s.%s(%s)`: %s.\n", b->module, b->name, b->parameters, b->doc);
-        else
-            text_printf(t, "- `%s.%s`: %s\n", b->module, b->name, b->doc);
-    }
+    for (int i = from; i < to; i++)
+        if ((builtin_row(i)->call != NULL) == supported) print_row(t, builtin_row(i));
 }
 
 void builtins_print(struct text *t) {
-    text_puts(t, "# Builtins\n\nPrinted from the compiler's table.\n\n## Kernels and tiles\n\n");
+    text_puts(t, "# Builtins\n\nPrinted by `tilec --print=builtins` from the compiler's tables.\n"
+                 "\n## Kernels and tiles\n\n");
     print_rows(t, 0, NAMED, true);
     text_puts(t, "\n## Functions of elements\n\n");
     print_rows(t, NAMED, builtin_count(), true);
+    text_puts(t, "\n## Modules, signatures and compile-time functions\n\n");
+    for (int i = 0; i < host_count(); i++) print_row(t, host_row(i));
     text_puts(t, "\n## Known to the dialect, not supported yet (E0401)\n\n");
     print_rows(t, 0, NAMED, false);
 }
