@@ -45,7 +45,7 @@ static struct buffer *scratch_of(struct plan *p, const struct buffer *fragment) 
     return b;
 }
 
-/* -- Where the copy goes --------------------------------------------------------------------- */
+/* -- Where the copy goes ----------------------------------------------------------------------- */
 
 struct writes {
     const struct buffer *b;

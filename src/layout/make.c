@@ -88,7 +88,6 @@ struct stmt *new_store(struct plan *p, struct buffer *b, struct expr *const *ind
     return s;
 }
 
-
 bool has_unit_axis(const struct buffer *b) {
     for (int k = 0; k < b->rank; k++)
         if (b->extent[k] == 1) return true;

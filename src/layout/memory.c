@@ -94,9 +94,11 @@ static void choose(struct plan *p, struct buffer *b) {
 
 static void place_buffer(struct plan *p, struct buffer *b) {
     int bytes = dtype_bytes(b->dtype);
-    if (!layout_is_none(&b->annotation)) {
+    if (has_views(p, b)) { /* which all count its elements row by row */
+        b->layout = layout_row_major(b->rank, b->extent, 0);
+    } else if (!layout_is_none(&b->annotation)) {
         b->layout = b->annotation;
-    } else if (has_views(p, b) || b->rank < 2) {
+    } else if (b->rank < 2) {
         b->layout = layout_row_major(b->rank, b->extent, 0);
     } else if (is_operand(p, b)) {
         b->layout = layout_swizzled(b->rank, b->extent, bytes);

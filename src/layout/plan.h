@@ -35,6 +35,7 @@ struct site {
     struct nest *nest;      /* NULL at the top */
     double weight;          /* guess at how often it runs a block */
     int work;               /* operations an iteration of a MAP */
+    bool everyone;          /* COPY of a LOCAL array: every thread copies all of it */
     bool once;              /* MAP with an atomic whose old value is used: no copies may run it */
     VEC(struct view) views; /* MAP, COPY */
     bool searched;

@@ -12,6 +12,39 @@ static bool is_thread(const struct digit *d) {
     return d->space == SPACE_LANE || d->space == SPACE_WARP;
 }
 
+/* Register digits that an axis shorter than the fragment's never counts are no iterations. */
+static void trim_axis(struct layout_axis *a) {
+    int64_t weight = 1;
+    int kept = 0;
+    for (int i = 0; i < a->count; i++) {
+        struct digit d = a->digit[i];
+        bool idle = weight >= a->extent && d.space == SPACE_REG;
+        weight *= d.radix;
+        if (!idle) a->digit[kept++] = d;
+    }
+    for (int i = kept; i < a->count; i++) a->digit[i] = (struct digit){0};
+    a->count = kept;
+}
+
+/* Numbers the registers without gaps, in the same order. */
+static void close_registers(struct layout *l) {
+    struct digit *digit[LAYOUT_RANK * LAYOUT_DIGITS];
+    int count = 0;
+    for (int a = 0; a < l->rank; a++)
+        for (int i = 0; i < l->axis[a].count; i++)
+            if (l->axis[a].digit[i].space == SPACE_REG) digit[count++] = &l->axis[a].digit[i];
+    int32_t next = 1;
+    for (int done = 0; done < count; done++) {
+        int least = done;
+        for (int i = done + 1; i < count; i++)
+            if (digit[i]->stride < digit[least]->stride) least = i;
+        struct digit *d = digit[least];
+        digit[least] = digit[done];
+        d->stride = next;
+        next *= d->radix;
+    }
+}
+
 struct layout domain_of_view(const struct domain *d, const struct view *v, const struct layout *l) {
     struct layout out = *l;
     int order[TILE_RANK] = {0};
@@ -33,7 +66,14 @@ struct layout domain_of_view(const struct domain *d, const struct view *v, const
         order[a] = rank++;
     }
     out = layout_permute(&out, order);
-    for (int a = 0; a < d->rank; a++) out.axis[a].extent = d->extent[a];
+    bool shorter = false;
+    for (int a = 0; a < d->rank; a++) {
+        if (d->extent[a] >= out.axis[a].extent) continue;
+        shorter = true;
+        out.axis[a].extent = d->extent[a];
+        if (d->extent[a] > 1) trim_axis(&out.axis[a]);
+    }
+    if (shorter) close_registers(&out);
     return layout_canonical(&out);
 }
 

@@ -172,7 +172,10 @@ static void copy_views(struct plan *p, struct site *s) {
         const struct region *r = side ? &c->copy.dst : &c->copy.src;
         const int32_t *axis = side ? c->copy.dst_axis : c->copy.src_axis;
         struct view v = {.buffer = r->buffer, .kind = side ? ACCESS_WRITE : ACCESS_READ};
-        if (r->buffer->scope == SCOPE_LOCAL) continue;
+        if (r->buffer->scope == SCOPE_LOCAL) {
+            s->everyone = true;
+            continue;
+        }
         for (int k = 0; k < r->buffer->rank; k++) v.index[k] = r->base[k];
         for (int a = 0; a < c->copy.domain.rank; a++) {
             struct expr *x = expr_var(p->m->exprs, c->copy.domain.axis[a]);

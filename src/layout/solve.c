@@ -165,6 +165,11 @@ static struct choice choose_domain(struct plan *p, struct site *s, bool quick) {
     struct choice c = {.second = layout_none()};
     const struct domain *d = site_domain(s);
     bool fragments = false;
+    if (s->everyone) {
+        c.layout = layout_replicated(d->rank, d->extent, p->warps);
+        c.cost[0] = domain_cost(p, s, &c.layout);
+        return c;
+    }
     for (int i = 0; i < s->views.count; i++) {
         const struct view *v = &s->views.at[i];
         if (v->buffer->scope != SCOPE_FRAGMENT || is_free(v->buffer)) continue;
