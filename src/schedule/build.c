@@ -73,7 +73,7 @@ static struct layout layout_of_axes(const struct region *r, int rank, const int 
 }
 
 struct stmt *schedule_copy(struct module *m, struct span span, const struct region *src,
-                        const struct region *dst, const struct copy_axes *axes) {
+                           const struct region *dst, const struct copy_axes *axes) {
     struct stmt *s = stmt_new(m, STMT_COPY, span);
     s->copy.src = *src;
     s->copy.dst = *dst;
@@ -179,4 +179,3 @@ struct expr *counter_next(struct module *m, struct var *v, int slots) {
     struct expr *last = expr_binary(m->exprs, FN_EQ, x, index_of(m, slots - 1));
     return expr_select(m->exprs, last, index_of(m, 0), index_sum(m, x, index_of(m, 1)));
 }
-

@@ -72,6 +72,11 @@ struct hazards {
 };
 
 const struct expr *use_slot(const struct use *u); /* of an access to a ring */
+/* Who does an access of the statement, which is no part of a MAP. */
+struct thread_map map_of_access(const struct hazards *h, const struct stmt *s,
+                                const struct access *a);
+/* May accesses of two statements meet in an element that different threads touch? */
+bool uses_exchange(const struct use *x, const struct use *y);
 bool thread_layouts_equal(const struct layout *a, const struct layout *b);
 
 #endif

@@ -25,7 +25,7 @@ struct copy_axes {
     int src[TILE_RANK], dst[TILE_RANK];
 };
 struct stmt *schedule_copy(struct module *m, struct span span, const struct region *src,
-                        const struct region *dst, const struct copy_axes *axes);
+                           const struct region *dst, const struct copy_axes *axes);
 /* A MAP that sets `r`, part of a fragment, to zero. */
 struct stmt *build_zero(struct module *m, struct span span, const struct region *r);
 struct domain build_domain(struct module *m, int rank, const int32_t *extent,
@@ -36,7 +36,6 @@ int64_t loop_trip(const struct stmt *loop);
 /* A counter 0 … slots-1 and its successor; sync.c knows this form. */
 struct var *build_counter(struct module *m, const char *name, int slots, struct span span);
 struct expr *counter_next(struct module *m, struct var *v, int slots);
-
 
 /* -- outline.c: the statements of a kernel as a numbered tree -------------------------------------
  */
@@ -180,6 +179,10 @@ void hazards_fold(struct hazards *h, const struct buffer *x, const struct buffer
 /* Reports exchanges between threads within branches that not all threads take; the number of them.
  */
 int hazards_report_divergent(struct hazards *h);
+
+/* -- split.c ----------------------------------------------------------------------------------- */
+/* Divides MAPs whose iterations exchange data; false after a report. */
+bool split_maps(struct module *m, struct kernel *k);
 
 /* -- sync.c ------------------------------------------------------------------------------------ */
 /* Adds the barriers and waits that let x and y share storage. */

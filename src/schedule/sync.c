@@ -139,6 +139,7 @@ void sync_order(struct module *m, struct kernel *k, const struct buffer *x,
 }
 
 static void sync_kernel(struct module *m, struct kernel *k) {
+    if (!split_maps(m, k)) return;
     struct arena *scratch = arena_new();
     struct hazards *h = hazards_new(m, scratch, k);
     if (hazards_report_divergent(h) == 0) settle(m, h, scratch);

@@ -126,7 +126,7 @@ static struct thread_map map_of_thread(const struct hazards *h, const struct acc
     return t;
 }
 
-static struct thread_map map_of(const struct hazards *h, const struct stmt *s,
+struct thread_map map_of_access(const struct hazards *h, const struct stmt *s,
                                 const struct access *a) {
     if (s->kind == STMT_COPY && !a->index) return map_of_copy(s, a);
     if (s->kind == STMT_MAP && a->index) return map_of_map(h->module, s, a);
@@ -166,7 +166,7 @@ static void gather_use(const struct access *a, void *data) {
     struct use u = {.node = g->unit, .access = *a, .root = root, .kind = a->kind};
     u.async = s->kind == STMT_COPY && s->copy.async && a->kind == ACCESS_WRITE && !a->index;
     u.atomic = a->stmt->kind == STMT_ATOMIC && a->stmt->atomic.buffer == a->buffer;
-    u.map = map_of(h, s, a);
+    u.map = map_of_access(h, s, a);
     vec_push(h->arena, &h->uses, u);
 }
 
@@ -285,7 +285,7 @@ static bool own_element(const struct use *x, const struct use *y) {
     return x->map.kind == MAP_THREAD;
 }
 
-static bool exchanged(const struct use *x, const struct use *y) {
+bool uses_exchange(const struct use *x, const struct use *y) {
     if (x->root != y->root || x->access.stmt == y->access.stmt) return false;
     if (!((x->kind | y->kind) & ACCESS_WRITE) || (x->atomic && y->atomic)) return false;
     return may_meet(x, y) && !own_element(x, y);
@@ -296,7 +296,7 @@ static int report_unit(struct hazards *h, int node) {
     for (int i = begin; i < end; i++)
         for (int k = i + 1; k < end; k++) {
             const struct use *x = &h->uses.at[i], *y = &h->uses.at[k];
-            if (!exchanged(x, y)) continue;
+            if (!uses_exchange(x, y)) continue;
             struct diag *d = h->module->diag;
             diag_report(d, y->access.stmt->span, E0601,
                         "'%s' is exchanged between threads inside a branch that only some of them "

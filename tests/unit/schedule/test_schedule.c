@@ -298,6 +298,41 @@ static void test_own_elements(void **state) {
     }
 }
 
+/* T.Parallel: S[i, j] = x; y = S[31 - i, j]. Two MAPs, a barrier between them. */
+static void test_divided_map(void **state) {
+    (void)state;
+    for (int branch = 0; branch < 2; branch++) {
+        struct rig r = rig_new("sm_80", 128);
+        struct expr *i, *j;
+        struct buffer *s = rig_shared(&r, "S", DTYPE_F32, 32, 64),
+                      *a = rig_fragment(&r, "a", DTYPE_F32, 32, 64);
+        struct stmt *map = rig_map(&r, a, &i, &j),
+                    *two = stmt_new(r.m, STMT_IF, (struct span){0, 0});
+        struct stmt *let = stmt_new(r.m, STMT_LET, (struct span){0, 0});
+        let->let.var =
+            var_new(r.m->exprs, VAR_LET, intern_text(r.m->names, "turned"), DTYPE_INDEX, let->span);
+        let->let.value = expr_binary(r.m->exprs, FN_SUB, rig_int(&r, 31), i);
+        struct expr *turned = expr_var(r.m->exprs, let->let.var);
+        block_append(&map->map.body, let);
+        if (branch) {
+            two->branch.test = expr_binary(r.m->exprs, FN_LT, j, rig_int(&r, 8));
+            block_append(&map->map.body, two);
+            r.at = &two->branch.then;
+        } else {
+            r.at = &map->map.body;
+        }
+        rig_store(&r, NULL, s, i, j, expr_float(r.m->exprs, 1, DTYPE_F32));
+        rig_store(&r, NULL, a, i, j, rig_load(&r, s, turned, j));
+        r.at = &r.k->body;
+        run_schedule(&r);
+        show(&r);
+        assert_int_equal(diag_errors(r.m->diag), branch);
+        assert_int_equal(count_kind(&r.k->body, STMT_MAP, true), branch ? 1 : 2);
+        if (!branch) expect(&r, &r.k->body, 1, 0);
+        rig_free(&r);
+    }
+}
+
 /* A tensor that one statement writes and the next reads elsewhere. */
 static void test_global(void **state) {
     (void)state;
@@ -377,6 +412,7 @@ int main(void) {
         cmocka_unit_test(test_own_elements),
         cmocka_unit_test(test_global),
         cmocka_unit_test(test_reuse),
+        cmocka_unit_test(test_divided_map),
         cmocka_unit_test(test_two_loops),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

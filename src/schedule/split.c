@@ -1,0 +1,236 @@
+/* split.c: divides MAPs whose iterations exchange data through shared memory.
+ *
+ * Hand-indexed shared memory has the order of the text (README decision 38), also within
+ * T.Parallel: `S[i] = x` before `y = S[n - i]` means all stores before all loads. No barrier can
+ * stand inside a MAP, so it becomes two with the statements before and after. LETs that both need
+ * are computed twice; what cannot be computed twice, or an exchange within one statement, is an
+ * error. */
+#include "hazard.h"
+
+struct touch { /* an access to shared memory in the body */
+    int at;    /* statement of the body */
+    struct use use;
+};
+
+struct division {
+    struct hazards *hazards; /* only its module */
+    struct block *block;
+    struct stmt *map;
+    struct arena *scratch;
+    VEC(struct stmt *) body;
+    VEC(struct touch) touches;
+    VEC(int) cuts; /* in front of these statements */
+};
+
+/* -- What the iterations exchange -------------------------------------------------------------- */
+
+static bool holds(const struct stmt *outer, const struct stmt *s);
+
+static bool block_holds(const struct block *b, const struct stmt *s) {
+    for (const struct stmt *x = b->first; x; x = x->next)
+        if (holds(x, s)) return true;
+    return false;
+}
+
+static bool holds(const struct stmt *outer, const struct stmt *s) {
+    if (outer == s) return true;
+    if (outer->kind == STMT_FOR) return block_holds(&outer->loop.body, s);
+    if (outer->kind == STMT_WHILE) return block_holds(&outer->repeat.body, s);
+    if (outer->kind != STMT_IF) return false;
+    return block_holds(&outer->branch.then, s) || block_holds(&outer->branch.otherwise, s);
+}
+
+static void gather(const struct access *a, void *data) {
+    struct division *d = data;
+    const struct buffer *root = a->buffer;
+    while (root->alias) root = root->alias;
+    if (root->scope != SCOPE_SHARED || !a->index) return;
+    struct touch t = {.use = {.access = *a, .root = root, .kind = a->kind}};
+    t.use.atomic = a->stmt->kind == STMT_ATOMIC && a->stmt->atomic.buffer == a->buffer;
+    t.use.map = map_of_access(d->hazards, d->map, a);
+    for (int i = 0; i < d->body.count; i++)
+        if (holds(d->body.at[i], a->stmt)) t.at = i;
+    vec_push(d->scratch, &d->touches, t);
+}
+
+static bool same_index(const struct access *a, const struct access *b) {
+    if (a->buffer != b->buffer) return false;
+    for (int i = 0; i < a->buffer->rank; i++)
+        if (a->index[i] != b->index[i]) return false;
+    return true;
+}
+
+static bool exchange(const struct touch *x, const struct touch *y) {
+    return uses_exchange(&x->use, &y->use) && !same_index(&x->use.access, &y->use.access);
+}
+
+static void report_inside(struct division *d, const struct touch *x, const struct touch *y) {
+    struct diag *g = d->hazards->module->diag;
+    diag_report(
+        g, y->use.access.stmt->span, E0601,
+        "'%s' is exchanged between iterations of T.Parallel inside a branch or loop of it, where "
+        "no barrier can stand; end the branch between the two accesses",
+        x->use.root->name->text);
+    diag_note(g, x->use.access.stmt->span, "the other access is here");
+}
+
+/* As few cuts as possible, each as late as possible; false after a report. */
+static bool find_cuts(struct division *d) {
+    int start = 0;
+    for (int at = 0; at < d->body.count; at++)
+        for (int i = 0; i < d->touches.count; i++)
+            for (int k = 0; k < d->touches.count; k++) {
+                const struct touch *x = &d->touches.at[i], *y = &d->touches.at[k];
+                if (y->at != at || x->at < start || x->at > at || !exchange(x, y)) continue;
+                if (x->at == at) {
+                    report_inside(d, x, y);
+                    return false;
+                }
+                vec_push(d->scratch, &d->cuts, at);
+                start = at;
+            }
+    return true;
+}
+
+/* -- What crosses a cut ------------------------------------------------------------------------ */
+
+struct crossing {
+    const struct var *var;
+    const struct buffer *buffer;
+    bool found;
+};
+
+static void use_in(struct expr **e, void *data) {
+    struct crossing *c = data;
+    if (!*e) return;
+    if (c->var && expr_uses_var(*e, c->var)) c->found = true;
+    if (c->buffer && expr_uses_buffer(*e, c->buffer)) c->found = true;
+}
+
+static void use_in_stmt(struct stmt *s, void *data) {
+    struct crossing *c = data;
+    if ((s->kind == STMT_SET || s->kind == STMT_LET) && s->let.var == c->var) c->found = true;
+    if (s->kind == STMT_STORE && s->store.buffer == c->buffer) c->found = true;
+    stmt_expressions(s, use_in, data);
+}
+
+static bool used_from(const struct division *d, int from, const struct var *v,
+                      const struct buffer *b) {
+    struct crossing c = {.var = v, .buffer = b};
+    for (int i = from; i < d->body.count; i++) {
+        struct stmt alone = *d->body.at[i];
+        alone.next = NULL;
+        struct block one = {&alone, &alone};
+        block_walk(&one, use_in_stmt, &c);
+    }
+    return c.found;
+}
+
+struct written {
+    const struct expr *e;
+    bool found;
+};
+
+static void writes_operand(const struct access *a, void *data) {
+    struct written *w = data;
+    if ((a->kind & ACCESS_WRITE) && expr_uses_buffer(w->e, a->buffer)) w->found = true;
+}
+
+/* Does the LET give the same value after the statements in front of the cut? */
+static bool repeatable(const struct division *d, const struct stmt *let) {
+    if (let->kind != STMT_LET || let->let.var->kind != VAR_LET) return false;
+    struct written w = {.e = let->let.value};
+    stmt_accesses(d->hazards->module, d->map, writes_operand, &w);
+    return !w.found;
+}
+
+/* What the statement binds or keeps for itself and later statements need. */
+static const char *carried(const struct division *d, int at, int cut) {
+    const struct stmt *s = d->body.at[at];
+    const struct var *v = NULL;
+    if (s->kind == STMT_LET || s->kind == STMT_SET) v = s->let.var;
+    if (s->kind == STMT_ATOMIC) v = s->atomic.previous;
+    if (v && used_from(d, cut, v, NULL) && !repeatable(d, s)) return v->name->text;
+    const struct buffer *b = s->kind == STMT_STORE ? s->store.buffer : NULL;
+    if (b && b->parallel_private && used_from(d, cut, NULL, b)) return b->name->text;
+    return NULL;
+}
+
+static bool can_cross(const struct division *d) {
+    struct diag *g = d->hazards->module->diag;
+    for (int c = 0; c < d->cuts.count; c++)
+        for (int i = 0; i < d->cuts.at[c]; i++) {
+            const char *name = carried(d, i, d->cuts.at[c]);
+            if (!name) continue;
+            diag_report(
+                g, d->body.at[d->cuts.at[c]]->span, E0603,
+                "the iterations of T.Parallel exchange data through shared memory in front of "
+                "this, so the loop is divided here, but '%s' is private to an iteration; write "
+                "two loops and keep '%s' in a fragment",
+                name, name);
+            diag_note(g, d->body.at[i]->span, "'%s' gets its value here", name);
+            return false;
+        }
+    return true;
+}
+
+/* -- Dividing ---------------------------------------------------------------------------------- */
+
+static struct stmt *part(struct division *d, int from, int to) {
+    struct module *m = d->hazards->module;
+    struct stmt shape = *d->map;
+    shape.next = NULL;
+    shape.map.body = (struct block){0};
+    for (int i = 0; i < to; i++) {
+        struct stmt *s = d->body.at[i];
+        if (i < from && !(repeatable(d, s) && used_from(d, from, s->let.var, NULL))) continue;
+        struct stmt *copy = arena_make(m->arena, struct stmt);
+        *copy = *s;
+        block_append(&shape.map.body, copy);
+    }
+    struct block one = {&shape, &shape};
+    return block_clone(m, &one).first;
+}
+
+static void divide(struct division *d) {
+    int from = 0;
+    for (int c = 0; c <= d->cuts.count; c++) {
+        int to = c < d->cuts.count ? d->cuts.at[c] : d->body.count;
+        block_insert_before(d->block, d->map, part(d, from, to));
+        from = to;
+    }
+    block_remove(d->block, d->map);
+}
+
+static bool split_map(struct hazards *h, struct block *b, struct stmt *map) {
+    struct division d = {.hazards = h, .block = b, .map = map, .scratch = h->arena};
+    for (struct stmt *s = map->map.body.first; s; s = s->next) vec_push(d.scratch, &d.body, s);
+    stmt_accesses(h->module, map, gather, &d);
+    if (!find_cuts(&d)) return false;
+    if (d.cuts.count == 0) return true;
+    if (!can_cross(&d)) return false;
+    divide(&d);
+    return true;
+}
+
+static bool split_block(struct hazards *h, struct block *b) {
+    bool ok = true;
+    for (struct stmt *s = b->first, *next; s; s = next) {
+        next = s->next;
+        if (s->kind == STMT_MAP) ok &= split_map(h, b, s);
+        if (s->kind == STMT_FOR) ok &= split_block(h, &s->loop.body);
+        if (s->kind == STMT_WHILE) ok &= split_block(h, &s->repeat.body);
+        if (s->kind != STMT_IF) continue;
+        ok &= split_block(h, &s->branch.then);
+        ok &= split_block(h, &s->branch.otherwise);
+    }
+    return ok;
+}
+
+bool split_maps(struct module *m, struct kernel *k) {
+    struct arena *scratch = arena_new();
+    struct hazards h = {.module = m, .arena = scratch, .kernel = k};
+    bool ok = split_block(&h, &k->body);
+    arena_free(scratch);
+    return ok;
+}
