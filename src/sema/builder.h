@@ -30,6 +30,8 @@ struct parallel { /* an open T.Parallel */
 struct tile_state {
     struct parallel *parallel;        /* NULL outside T.Parallel */
     int32_t loops;                    /* device loops around, within the parallel if one is open */
+    struct stmt *loop;                /* the innermost of them if it is a FOR */
+    int32_t loop_rank;                /* how many loops its statement in the source is */
     int32_t divergent;                /* branches and loops around that only some threads take */
     int32_t branches;                 /* branches, loops and launches around */
     VEC(struct var *) divergent_vars; /* lets and variables that differ between threads */
@@ -80,6 +82,9 @@ struct operand { /* of a tile operation */
 };
 bool operand_of(struct sema *s, struct value v, struct span span, const char *what,
                 struct operand *out);
+/* Reports what lies outside the tile: an operation that does not clip would use what is not there.
+ */
+bool operand_inside(struct sema *s, const struct operand *o, enum diag_code code);
 const char *extents_text(struct sema *s, int rank, const int32_t *extent); /* "(64, 32)" */
 /* The extents of a pair by the rules of T.copy, and the axes of the iteration. */
 struct pairing {

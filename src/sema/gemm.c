@@ -81,26 +81,11 @@ static bool matrix_of(struct sema *s, const struct operand *o, int32_t *rows, in
     return true;
 }
 
-/* A slice that leaves its tile would multiply what is not there. */
-static bool check_inside(struct sema *s, const struct operand *o) {
-    const struct region *r = &o->region;
-    for (int i = 0; i < r->buffer->rank; i++) {
-        int64_t base;
-        if (!expr_is_int(r->base[i], &base)) continue;
-        if (base >= 0 && base + r->extent[i] <= r->buffer->extent[i]) continue;
-        sema_error(s, o->span, E0307,
-                   "entries %lld to %lld of axis %d lie outside '%s', which has %d",
-                   (long long)base, (long long)(base + r->extent[i] - 1), i, r->buffer->name->text,
-                   r->buffer->extent[i]);
-        return false;
-    }
-    return true;
-}
-
 static bool shapes(struct sema *s, const struct operand *o, struct stmt *st, struct span span) {
     int32_t size[3][2];
     for (int i = 0; i < 3; i++)
-        if (!matrix_of(s, &o[i], &size[i][0], &size[i][1]) || !check_inside(s, &o[i])) return false;
+        if (!matrix_of(s, &o[i], &size[i][0], &size[i][1]) || !operand_inside(s, &o[i], E0307))
+            return false;
     bool ta = st->gemm.transpose_a, tb = st->gemm.transpose_b;
     int32_t m = size[0][ta], k = size[0][!ta], k2 = size[1][tb], n = size[1][!tb];
     st->gemm.m = m;

@@ -263,7 +263,11 @@ void form_for(struct sema *s, struct env *e, const struct ast_stmt *loop, struct
     struct tile_state *t = s->tile;
     int32_t divergent = t->divergent;
     struct block *into = s->block;
-    struct value target = bind_loops(s, form, loop, &into, NULL);
+    struct stmt *made[TILE_RANK], *around = t->loop;
+    struct value target = bind_loops(s, form, loop, &into, made);
+    int32_t rank = t->loop_rank;
+    t->loop = made[form->rank - 1];
+    t->loop_rank = form->rank;
     t->divergent += loop_is_divergent(s, form);
     t->loops++;
     t->branches++;
@@ -273,6 +277,8 @@ void form_for(struct sema *s, struct env *e, const struct ast_stmt *loop, struct
     region_close(s, inner);
     t->branches--;
     t->loops--;
+    t->loop_rank = rank;
+    t->loop = around;
     t->divergent = divergent;
 }
 
@@ -293,9 +299,13 @@ void form_while(struct sema *s, struct env *e, const struct ast_stmt *loop, stru
         return;
     }
     struct tile_state *t = s->tile;
+    struct stmt *around = t->loop;
     int32_t divergent = t->divergent;
     struct stmt *st = append(s, STMT_WHILE, loop->span);
     st->repeat.test = condition;
+    int32_t rank = t->loop_rank;
+    t->loop = NULL;
+    t->loop_rank = 1;
     t->divergent += is_divergent(s, condition);
     t->loops++;
     t->branches++;
@@ -304,6 +314,8 @@ void form_while(struct sema *s, struct env *e, const struct ast_stmt *loop, stru
     region_close(s, inner);
     t->branches--;
     t->loops--;
+    t->loop_rank = rank;
+    t->loop = around;
     t->divergent = divergent;
 }
 
@@ -350,7 +362,17 @@ static void leave(struct sema *s, enum stmt_kind kind, const char *what, struct 
                    s->tile && s->tile->parallel ? "; T.Parallel has no order to leave" : "");
         return;
     }
+    if (kind == STMT_BREAK && s->tile->loop_rank > 1) {
+        sema_error(s, span, E0407, "'%s' would leave one of the %d loops of T.grid; nest T.serial",
+                   what, s->tile->loop_rank);
+        return;
+    }
     append(s, kind, span);
+    struct stmt *loop = s->tile->loop;
+    if (loop) { /* pipelining and unrolling are wishes that a loop with exits does not meet */
+        loop->loop.kind = LOOP_SERIAL;
+        loop->loop.var->unrolled = false;
+    }
     if (s->tile->divergent) s->tile->divergent++;
 }
 

@@ -89,6 +89,25 @@ bool operand_of(struct sema *s, struct value v, struct span span, const char *wh
     return false;
 }
 
+bool operand_inside(struct sema *s, const struct operand *o, enum diag_code code) {
+    const struct region *r = &o->region;
+    for (int i = 0; i < r->buffer->rank; i++) {
+        int64_t base = 0;
+        bool known = expr_is_int(r->base[i], &base);
+        if (base >= 0 && base + r->extent[i] <= r->buffer->extent[i]) continue;
+        if (known)
+            sema_error(s, o->span, code,
+                       "entries %lld to %lld of axis %d lie outside '%s', which has %d",
+                       (long long)base, (long long)(base + r->extent[i] - 1), i,
+                       r->buffer->name->text, r->buffer->extent[i]);
+        else
+            sema_error(s, o->span, code, "%d entries of axis %d are more than '%s' has, %d",
+                       r->extent[i], i, r->buffer->name->text, r->buffer->extent[i]);
+        return false;
+    }
+    return true;
+}
+
 /* -- Pairing -------------------------------------------------------------------------------------
  */
 static int above_one(const struct operand *o) {

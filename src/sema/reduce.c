@@ -242,6 +242,8 @@ static bool read_reduction(struct sema *s, const struct call *c, struct reductio
     if (!r->variable &&
         (!scope_fits(s, c, &r->dst) || !type_fits(s, c, r->dst.region.buffer, r->op)))
         return false;
+    if (!operand_inside(s, &r->src, E0309) || (!r->variable && !operand_inside(s, &r->dst, E0309)))
+        return false;
     return check_shapes(s, c, r, dim);
 }
 
