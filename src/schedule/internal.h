@@ -144,6 +144,12 @@ void steps_multiply(const struct steps *s, struct block *to, struct expr *step, 
 void append_fill(struct place_in in, struct block *to, const struct stmt *loop,
                  const struct loads *loads, struct expr *value, struct expr *slot);
 
+/* -- staged.c ---------------------------------------------------------------------------------- */
+/* Are there plain loads, and registers to hold them while the body computes? */
+bool staged_fits(struct place_in in, const struct stmt *loop, const struct loads *loads);
+/* Makes the plain COPY load into a fragment; its stores are appended to the block. */
+void staged_cut(struct place_in in, struct stmt *copy, struct block *stores);
+
 /* -- mainloop.c -------------------------------------------------------------------------------- */
 /* Is the loop body one gemm on the loaded buffers for which fragments of the next step should be
  * loaded across the back edge? */

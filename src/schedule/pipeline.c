@@ -94,26 +94,44 @@ static void remove_loads(struct stmt *loop, const struct loads *loads) {
     }
 }
 
+/* The loads of iteration k + S - 1 at the top of the loop; what is staged is stored at its end. */
+static void build_top(struct place_in in, const struct plan *p, struct var *load_slot,
+                      struct block *top, struct block *bottom) {
+    struct module *m = in.module;
+    struct expr *next = ahead(m, p->loop, expr_var(m->exprs, p->loop->loop.var), p->slots - 1);
+    bool staged = staged_fits(in, p->loop, &p->loads);
+    struct block fill = {0};
+    if (p->loads.async) block_append(top, build_wait(m, p->loop->span, p->slots - 2));
+    append_fill(in, &fill, p->loop, &p->loads, next, expr_var(m->exprs, load_slot));
+    for (struct stmt *s = fill.first, *after; s; s = after) {
+        after = s->next;
+        if (staged && s->kind == STMT_COPY && !s->copy.async) staged_cut(in, s, bottom);
+        block_append(top, s);
+    }
+    block_append(bottom,
+                 build_set(m, p->loop->span, load_slot, counter_next(m, load_slot, p->slots)));
+}
+
 static void build_ring(struct place_in in, const struct plan *p) {
     struct module *m = in.module;
     struct stmt *loop = p->loop;
     struct var *slot = build_counter(m, "slot", p->slots, loop->span);
     struct var *load_slot = build_counter(m, "load_slot", p->slots, loop->span);
-    struct block before = {0}, top = {0};
+    struct block before = {0}, top = {0}, bottom = {0};
     block_append(&before, build_let(m, loop->span, slot, index_of(m, 0)));
     block_append(&before, build_let(m, loop->span, load_slot, index_of(m, p->slots - 1)));
     for (int i = 0; i < p->slots - 1; i++)
         append_fill(in, &before, loop, &p->loads, ahead(m, loop, loop->loop.lo, i), index_of(m, i));
-    struct expr *next = ahead(m, loop, expr_var(m->exprs, loop->loop.var), p->slots - 1);
-    if (p->loads.async) block_append(&top, build_wait(m, loop->span, p->slots - 2));
-    append_fill(in, &top, loop, &p->loads, next, expr_var(m->exprs, load_slot));
-    block_append(&top, build_set(m, loop->span, load_slot, counter_next(m, load_slot, p->slots)));
+    build_top(in, p, load_slot, &top, &bottom);
     remove_loads(loop, &p->loads);
     for (int i = 0; i < p->loads.buffers.count; i++)
         ring_select(m, &loop->loop.body, p->loads.buffers.at[i], expr_var(m->exprs, slot));
-    struct stmt *advance = build_set(m, loop->span, slot, counter_next(m, slot, p->slots));
-    block_append(&loop->loop.body, advance);
+    block_append(&bottom, build_set(m, loop->span, slot, counter_next(m, slot, p->slots)));
     insert_all(&loop->loop.body, loop->loop.body.first, &top);
+    for (struct stmt *s = bottom.first, *after; s; s = after) {
+        after = s->next;
+        block_append(&loop->loop.body, s);
+    }
     insert_all(p->block, loop, &before);
     if (p->loads.async) block_insert_after(p->block, loop, build_wait(m, loop->span, 0));
     loop->loop.kind = LOOP_SERIAL;

@@ -1,0 +1,69 @@
+/* staged.c: loads that cp.async cannot do run ahead through registers.
+ *
+ * A plain copy from global to shared memory waits for its data. So it is cut in two: the loads into
+ * a fragment are issued before an iteration computes, the stores into the slot follow after it.
+ * Where the registers for that are missing, the copy is done at once. */
+#include "internal.h"
+
+static int staged_registers(const struct load *l) {
+    const struct layout *d = &l->copy->copy.domain.layout;
+    if (layout_is_none(d)) return 0;
+    return (int)((layout_span(d, SPACE_REG) * dtype_bytes(l->copy->copy.src.buffer->dtype) + 3) /
+                 4);
+}
+
+static int most_live(struct place_in in, const struct block *b) {
+    int most = 0;
+    for (const struct stmt *s = b->first; s; s = s->next) {
+        int live = live_registers(in.module, in.kernel, s);
+        if (live > most) most = live;
+    }
+    return most;
+}
+
+/* What the body's gemms need beside their accumulators. */
+static int most_fragments(struct place_in in, const struct block *b) {
+    int most = 0;
+    for (const struct stmt *s = b->first; s; s = s->next) {
+        if (s->kind != STMT_GEMM || s->gemm.atom < 0) continue;
+        struct steps steps = steps_of(in, s);
+        int need = steps_registers(&steps);
+        if (need > most) most = need;
+    }
+    return most;
+}
+
+bool staged_fits(struct place_in in, const struct stmt *loop, const struct loads *loads) {
+    int need = 0;
+    for (int i = 0; i < loads->at.count; i++)
+        if (!loads->at.at[i].async) need += staged_registers(&loads->at.at[i]);
+    if (need == 0) return false;
+    need += most_live(in, &loop->loop.body) + most_fragments(in, &loop->loop.body) + REGISTERS_BASE;
+    return need <= in.module->target->registers_thread;
+}
+
+static struct buffer *staging(struct place_in in, const struct stmt *copy) {
+    struct module *m = in.module;
+    const struct domain *d = &copy->copy.domain;
+    const char *base = arena_printf(m->arena, "%s_ahead", copy->copy.dst.buffer->name->text);
+    struct buffer *f = buffer_new(m, in.function, in.kernel, SCOPE_FRAGMENT, module_name(m, base),
+                                  copy->copy.src.buffer->dtype, d->rank, d->extent);
+    f->layout = d->layout;
+    f->span = copy->span;
+    return f;
+}
+
+void staged_cut(struct place_in in, struct stmt *copy, struct block *stores) {
+    struct module *m = in.module;
+    struct buffer *f = staging(in, copy);
+    struct stmt shape = *copy;
+    struct block one = {&shape, &shape};
+    shape.next = NULL;
+    struct stmt *store = block_clone(m, &one).first;
+    struct region all = region_whole(m, f);
+    store->copy.src = all;
+    copy->copy.dst = all;
+    for (int i = 0; i < f->rank; i++) store->copy.src_axis[i] = copy->copy.dst_axis[i] = i;
+    copy->why = "for a later iteration, stored after this one has computed";
+    block_append(stores, store);
+}
