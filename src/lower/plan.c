@@ -50,7 +50,8 @@ static void axis_loops(struct lowering *l, struct plan *p, int axis) {
         loop = (struct plan_loop){.radix = a->digit[j].radix,
                                   .axis = axis,
                                   .stride = a->digit[j].stride,
-                                  .weight = weight};
+                                  .weight = weight,
+                                  .value = ix(l, 0)};
         if (axis == p->axis && j == 0) {
             loop.radix /= p->vector;
             loop.weight *= p->vector;
