@@ -1,0 +1,236 @@
+/* test_run.c: what small programs compute, run by the evaluator of tile IR. */
+#include "parser/parser.h"
+#include "sema/sema.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+// clang-format off
+#include <cmocka.h>
+// clang-format on
+
+/* X[i, j] = 10*i + j, F[i] = i - 3.5, n = 5; Y is what comes out, -1 where nothing is written. */
+static const char head[] =
+    "@T.prim_func\n"
+    "def k(X: T.Tensor((8, 8), 'int32'), F: T.Tensor((8,), 'float32'), n: T.int32,\n"
+    "      Y: T.Tensor((16,), 'float32')):\n"
+    "    with T.Kernel(1, threads=32) as bx:\n";
+
+enum { RESULTS = 16 };
+
+struct run_case {
+    const char *text; /* statements of the kernel */
+    const char *want; /* the first elements of Y; the rest is not looked at */
+};
+
+static const struct run_case copies[] = {
+    {"t = T.alloc_shared((3, 3), 'int32')\nT.copy(X[6, 6], t)\n"
+     "for i, j in T.Parallel(3, 3):\n    Y[i * 3 + j] = t[i, j]",
+     "66 67 0 76 77 0 0 0 0"},
+    {"t = T.alloc_fragment((4,), 'int32')\nT.copy(X[2, 0:4], t)\nT.copy(t, Y[0:4])", "20 21 22 23"},
+    {"t = T.alloc_fragment((4,), 'int32')\nT.copy(X[0:4, 3], t)\nT.copy(t, Y[0])", "3 13 23 33"},
+    {"t = T.alloc_shared((8,), 'int32')\nT.copy(F, t)\nT.copy(t, Y[0])", "-3 -2 -1 0 0 1 2 3"},
+    {"t = T.alloc_shared((4, 2), 'int32')\nT.copy(X[0:2, :][0, 4], t[1, 1])\nT.copy(t[1, 1], Y[2])",
+     "-1 -1 4"},
+    {"t = T.alloc_shared((8,), 'int32')\nT.fill(t, 9)\nT.copy(t, Y[12])\nT.copy(X[0, 0:4], Y[0:4])",
+     "0 1 2 3 -1 -1 -1 -1 -1 -1 -1 -1 9 9 9 9"},
+    {"t = T.alloc_shared((4, 4), 'int32')\nT.copy(X[0, 0], t)\nf = T.alloc_fragment((2, 4), "
+     "'int32')\n"
+     "T.copy(t[2:4, :], f)\nT.copy(f[1, :], Y[0:4])",
+     "30 31 32 33"},
+    {"T.annotate_safe_value({X: 7})\nt = T.alloc_shared((3,), 'int32')\nT.copy(X[7, 6:9], t)\n"
+     "T.copy(t, Y[0:3])\nY[3] = X[0, 8] + X[-1, -1]",
+     "76 77 7 84"},
+    {"p = T.alloc_local((3,), 'float32')\nT.copy(X[1, 6], p)\nY[0] = p[0]\nY[1] = p[2]", "16 0"},
+    {"f = T.alloc_fragment((4, 4), 'float32')\nT.clear(f)\nT.fill(f[1:3, 2], 5)\nT.copy(f[:, 2], "
+     "Y[0:4])",
+     "0 5 5 0"},
+};
+
+static const struct run_case control[] = {
+    {"for i in T.Parallel(n):\n    Y[i] = X[0, i]", "0 1 2 3 4 -1"},
+    {"for i in range(7, 0, -3):\n    Y[i] = i", "-1 1 -1 -1 4 -1 -1 7 -1"},
+    {"for i in T.serial(1, 8, 3):\n    Y[i] = i", "-1 1 -1 -1 4 -1 -1 7 -1"},
+    {"for i in T.Pipelined(3, num_stages=2):\n    Y[i] = i\nfor i in T.unroll(4, 6):\n    Y[i] = i",
+     "0 1 2 -1 4 5 -1"},
+    {"v = T.alloc_var('int32', 0)\nwhile v < n:\n    Y[v] = v\n    v += 2", "0 -1 2 -1 4 -1"},
+    {"for i in range(n):\n    if i == 1:\n        continue\n    if i == 3:\n        break\n    "
+     "Y[i] = i",
+     "0 -1 2 -1"},
+    {"for i in T.Parallel(4):\n    for j in T.Parallel(2):\n        Y[i * 2 + j] = X[i, j]",
+     "0 1 10 11 20 21 30 31"},
+    {"for i in T.Parallel(3):\n    Y[i] = 5\n    for j in T.Parallel(2):\n        Y[8 + i * 2 + j] "
+     "= Y[i] + j\n"
+     "    Y[i] = 6",
+     "6 6 6 -1 -1 -1 -1 -1 5 6 5 6 5 6"},
+    {"for i in T.Parallel(4):\n    for j in T.Parallel(i):\n        Y[i * 4 + j] = j",
+     "-1 -1 -1 -1 0 -1 -1 -1 0 1"},
+    {"t = Y[0]\nY[0] = 3\nY[1] = t", "3 -1"},
+    {"a = X[0, 1]\nb = X[0, 2]\na, b = b, a\nY[0] = a\nY[1] = b", "2 1"},
+    {"Y[0] = 1 if n > 4 else 2\nY[1] = n < 6 <= 7\nY[2] = not (n == 5 or X[0, 0] > 0)", "1 1 0"},
+    {"g = T.alloc_fragment((4,), 'float32')\nT.clear(g)\ng[1] = 2\ng[n - 2] += 3\nT.copy(g, Y[0])",
+     "0 2 0 3"},
+    {"if n > 3:\n    Y[0] = 1\nelif n > 2:\n    Y[0] = 2\nelse:\n    Y[0] = 3\nif n > 8:\n    Y[1] "
+     "= 1\n"
+     "else:\n    Y[1] = 4",
+     "1 4"},
+    {"for i in T.Parallel(8):\n    v = T.alloc_var('float32', 0)\n    for j in range(i):\n        "
+     "v += X[i, j]\n"
+     "    Y[i] = v",
+     "0 10 41 93 166 260 375 511"},
+    {"i = 1\nfor i, j in T.grid(2, 3):\n    Y[i * 3 + j] = i - j", "0 -1 -2 1 0 -1"},
+};
+
+static const struct run_case arithmetic[] = {
+    {"for i in T.Parallel(6):\n    Y[i] = (i - 3) // 2\n    Y[i + 6] = (i - 3) % 2",
+     "-2 -1 -1 0 0 1 1 0 1 0 1 0"},
+    {"Y[0] = T.truncdiv(n - 12, 2)\nY[1] = T.truncmod(n - 12, 2)", "-3 -1"},
+    {"Y[0] = T.cast(n * 60, 'int8')\nY[1] = T.cast(n * 60, 'uint8')\nY[2] = T.cast(F[0], 'int32')",
+     "44 44 -3"},
+    {"Y[0] = T.clamp(F[0], -1, 1)\nY[1] = T.clamp(F[4], -1, 1)\nY[2] = T.max(F[0], F[1])",
+     "-1 0.5 -2.5"},
+    {"Y[0] = T.round(F[3])\nY[1] = T.rint(F[3])\nY[2] = T.rint(F[5])\nY[3] = T.floor(F[0])\nY[4] = "
+     "T.ceil(F[0])",
+     "-1 0 2 -4 -3"},
+    {"Y[0] = T.abs(F[0])\nY[1] = -F[1]\nY[2] = F[0] ** 2\nY[3] = F[0] ** 0\nY[4] = n ** 3",
+     "3.5 2.5 12.25 1 125"},
+    {"Y[0] = n << 2\nY[1] = n >> 1\nY[2] = n & 4\nY[3] = n | 2\nY[4] = n ^ 1\nY[5] = ~n",
+     "20 2 4 7 4 -6"},
+    {"Y[0] = T.ceildiv(n, 2)\nY[1] = T.align_up(n, 4)\nY[2] = T.floordiv(n, 2)\nY[3] = "
+     "T.ceildiv(7, 2)",
+     "3 8 2 4"},
+    {"Y[0] = T.if_then_else(n > 4, X[1, 1], X[100, 100])\nY[1] = T.Select(n > 5, 1.5, 2.5)",
+     "11 2.5"},
+    {"Y[0] = T.exp2(F[5] + 0.5)\nY[1] = T.sqrt(F[4] * 2)\nY[2] = T.pow(F[7], 2.0)", "4 1 12.25"},
+    {"Y[0] = T.min_value('int8')\nY[1] = T.max_value('uint16')\nY[2] = "
+     "T.isinf(T.infinity('float32'))",
+     "-128 65535 1"},
+};
+
+static const struct run_case together[] = {
+    {"f = T.alloc_fragment((8, 8), 'int32')\nr = T.alloc_fragment((8,), 'int32')\nT.copy(X, f)\n"
+     "T.reduce_sum(f, r, dim=1)\nT.copy(r, Y[0:8])\nT.reduce_max(f, r, dim=0)\nT.copy(r, Y[8:16])",
+     "28 108 188 268 348 428 508 588 70 71 72 73 74 75 76 77"},
+    {"f = T.alloc_fragment((8,), 'float32')\nr = T.alloc_fragment((1,), 'float32')\nT.copy(F, "
+     "f)\nT.fill(r, 10)\n"
+     "T.reduce_sum(f, r, clear=False)\nT.copy(r, Y[0:1])\nT.reduce_absmax(f, r)\nT.copy(r, "
+     "Y[1:2])\n"
+     "T.reduce_abssum(f, r)\nT.copy(r, Y[2:3])\nT.reduce_min(f, r, dim=0)\nT.copy(r, Y[3:4])",
+     "10 3.5 16 -3.5"},
+    {"s = T.alloc_shared((8, 8), 'int32')\nr = T.alloc_shared((8,), 'int32')\nT.copy(X, "
+     "s)\nT.fill(r, 1)\n"
+     "T.reduce_sum(s, r, dim=-1, clear=False)\nT.copy(r, Y[0:8])",
+     "29 109 189 269 349 429 509 589"},
+    {"p = T.alloc_local((4,), 'int32')\nfor i in range(4):\n    p[i] = X[1, i]\nq = "
+     "T.alloc_var('int32')\n"
+     "T.reduce_bitor(p, q)\nY[0] = q\nT.reduce_max(p, q, clear=False)\nY[1] = "
+     "q\nT.reduce_bitand(p, q)\nY[2] = q",
+     "15 15 8"},
+    {"Y[0] = 0\nT.atomic_add(Y[0], 1)", "32"},
+    {"for i in T.Parallel(4):\n    Y[i] = 0\nfor i in T.Parallel(64):\n    T.atomic_add(Y[i % 4], "
+     "i // 32)",
+     "8 8 8 8"},
+    {"f = T.alloc_fragment((8,), 'float32')\nT.copy(F, f)\nT.fill(Y, 0)\nT.atomic_max(Y[0:8], "
+     "f)\nT.atomic_min(Y[8], f)\n"
+     "T.atomic_add(Y[4:6], 1)",
+     "0 0 0 0 1.5 2.5 2.5 3.5 -3.5 -2.5 -1.5 -0.5 0 0 0 0"},
+    {"a = T.alloc_shared((16, 16), 'float16')\nc = T.alloc_fragment((16, 16), 'float32')\n"
+     "for i, j in T.Parallel(16, 16):\n    a[i, j] = i - j\nT.clear(c)\nT.gemm(a, a, c)\n"
+     "T.gemm(a, a, c, transpose_B=True, clear_accum=(n > 9))\nT.copy(c[3, :], Y[0:16])",
+     "0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0"},
+    {"a = T.alloc_shared((16, 16), 'float16')\nc = T.alloc_fragment((16, 16), 'float32')\n"
+     "for i, j in T.Parallel(16, 16):\n    a[i, j] = T.if_then_else(i == j, 2, 0) + "
+     "T.if_then_else(j == 0, i, 0)\n"
+     "T.gemm(a, a, c, transpose_A=True, clear_accum=True)\nT.copy(c[0, :], Y[0:16])",
+     "1244 2 4 6 8 10"},
+};
+
+/* -- The rig -------------------------------------------------------------------------------------
+ */
+static struct tensor *tensor_new(struct arena *a, enum dtype type, int rank, int64_t rows,
+                                 int64_t columns) {
+    struct tensor *t = arena_make(a, struct tensor);
+    *t = (struct tensor){.dtype = type, .rank = rank};
+    t->extent[0] = rows;
+    t->extent[1] = columns;
+    t->stride[0] = rank == 2 ? columns : 1;
+    t->stride[1] = 1;
+    t->data = arena_alloc(a, (size_t)(rows * (rank == 2 ? columns : 1)) * 4);
+    return t;
+}
+
+static const float *evaluate(struct module *m, struct arena *a, const char **why) {
+    struct tensor *tensors[4] = {tensor_new(a, DTYPE_I32, 2, 8, 8),
+                                 tensor_new(a, DTYPE_F32, 1, 8, 0), NULL,
+                                 tensor_new(a, DTYPE_F32, 1, RESULTS, 0)};
+    union scalar scalars[4] = {{0}, {0}, {.i = 5}, {0}};
+    int32_t *x = (int32_t *)(void *)tensors[0]->data;
+    float *f = (float *)(void *)tensors[1]->data, *y = (float *)(void *)tensors[3]->data;
+    for (int i = 0; i < 64; i++) x[i] = i / 8 * 10 + i % 8;
+    for (int i = 0; i < 8; i++) f[i] = (float)i - 3.5f;
+    for (int i = 0; i < RESULTS; i++) y[i] = -1;
+    struct eval_args args = {4, tensors, scalars};
+    struct eval_options options = {.poison = true};
+    return tile_eval(m, m->functions.at[0], &args, &options, why) ? y : NULL;
+}
+
+static int run_case(const struct run_case *c, struct arena *a) {
+    struct text program = text_new(a), errors = text_new(a);
+    text_puts(&program, head);
+    for (const char *p = c->text; *p; p += strcspn(p, "\n"), p += *p == '\n')
+        text_printf(&program, "        %.*s\n", (int)strcspn(p, "\n"), p);
+    struct source *s = source_of_text(a, "case.tile", program.at, program.length);
+    struct interns *names = interns_new(a);
+    struct diag *d = diag_new(a, s);
+    struct ast_module *ast = parse(a, names, s, lex(a, names, s, d), d);
+    struct sema_options options = {.prefix = ""};
+    struct module *m = analyse(a, names, d, ast, target_find("sm_80"), &options);
+    const char *why = "";
+    diag_print_text(d, &errors, false);
+    const float *y = diag_errors(d) ? NULL : evaluate(m, a, &why);
+    if (!y) {
+        print_error("%s\n  %s%s\n", c->text, errors.at, why);
+        return 1;
+    }
+    const char *at = c->want;
+    for (int i = 0; *at; i++) {
+        char *end;
+        double want = strtod(at, &end);
+        if (y[i] != (float)want) {
+            print_error("%s\n  Y[%d] is %g, not %g\n", c->text, i, (double)y[i], want);
+            return 1;
+        }
+        at = end + strspn(end, " ");
+    }
+    return 0;
+}
+
+static void run_table(const struct run_case *cases, size_t count) {
+    int faults = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct arena *a = arena_new();
+        faults += run_case(&cases[i], a);
+        arena_free(a);
+    }
+    assert_int_equal(faults, 0);
+}
+
+#define TABLE(name)                                  \
+    static void run_##name(void **state) {           \
+        (void)state;                                 \
+        run_table(name, sizeof name / sizeof *name); \
+    }
+TABLE(copies)
+TABLE(control)
+TABLE(arithmetic)
+TABLE(together)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(run_copies),
+        cmocka_unit_test(run_control),
+        cmocka_unit_test(run_arithmetic),
+        cmocka_unit_test(run_together),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
