@@ -188,17 +188,16 @@ static bool needs_no_parentheses(enum ast_expr_kind k) {
 }
 
 static void put_fstring(const struct printer *p, const struct ast_expr *e) {
-    struct printer inner = {p->out, p->quotes + 1};
     text_printf(p->out, "f%s", quote_marks[p->quotes]);
     for (const struct ast_expr *part = e->parts; part; part = part->next) {
         if (part->kind == AST_STRING) {
             put_fstring_text(p, part->string);
             continue;
         }
-        bool bare = needs_no_parentheses(part->kind);
-        text_puts(p->out, bare ? "{" : "{(");
-        put_expr(&inner, part, LEVEL_TEST);
-        text_puts(p->out, bare ? "}" : ")}");
+        struct text inside = text_new(p->out->arena);
+        put_expr(&(struct printer){&inside, p->quotes + 1}, part, LEVEL_TEST);
+        bool bare = needs_no_parentheses(part->kind) && *inside.at != '{';
+        text_printf(p->out, bare ? "{%s}" : "{(%s)}", inside.at);
     }
     text_puts(p->out, quote_marks[p->quotes]);
 }

@@ -181,6 +181,12 @@ struct ast_expr *make_atom(struct parser *p, enum ast_expr_kind kind, struct spa
     return e;
 }
 
+struct ast_expr *make_name(struct parser *p, struct token name) {
+    struct ast_expr *e = make_atom(p, AST_NAME, name.span);
+    e->name = name.as.name;
+    return e;
+}
+
 struct ast_expr *make_unary(struct parser *p, enum ast_operator op, struct ast_expr *operand,
                             struct span span) {
     return make_expr(p, (struct ast_expr){.kind = AST_UNARY, .span = span, .unary = {op, operand}});
@@ -379,4 +385,12 @@ struct stmt_list import_from(struct parser *p, struct sym *module, struct stmt_l
 
 struct sym *join_names(struct parser *p, struct sym *a, struct sym *b) {
     return intern_text(p->names, arena_printf(p->arena, "%s.%s", a->text, b->text));
+}
+
+struct sym *join_path(struct parser *p, struct expr_list names) {
+    struct text path = text_new(p->arena);
+    if (names.first == names.last) return names.first->name;
+    for (const struct ast_expr *e = names.first; e; e = e->next)
+        text_printf(&path, "%s%s", e->name->text, e->next ? "." : "");
+    return intern(p->names, path.at, path.length);
 }

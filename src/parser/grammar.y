@@ -51,7 +51,7 @@ static void grammar_yyerror(const YYLTYPE *span, struct parser *p, const char *w
 %type <struct ast_expr *> test or_test and_test not_test comparison chain bitor bitxor bitand shift
 %type <struct ast_expr *> sum term factor power primary atom lambda star_test value target
 %type <struct ast_expr *> annotation preset returns message optional loop
-%type <struct expr_list> tests targets sides decorators strings
+%type <struct expr_list> tests targets sides decorators strings path
 %type <struct parameter_list> parameters parameter_list lambda_parameters lambda_list
 %type <struct ast_parameter *> parameter lambda_parameter
 %type <struct argument_list> arguments argument_list
@@ -81,9 +81,12 @@ line: simple
     | compound                              { $$ = stmt_append((struct stmt_list){0}, $1); }
     | INDENT[in] lines DEDENT               { diag_report(p->diag, @in, E0103, "this line is indented and begins no block");
                                               $$ = $lines; }
-    | error LINE                            { yyerrok; $$ = (struct stmt_list){0}; }
-    | error LINE INDENT lines DEDENT        { yyerrok; $$ = (struct stmt_list){0}; }
+    | failed %prec LINE                     { $$ = (struct stmt_list){0}; }
+    | failed INDENT lines DEDENT            { $$ = (struct stmt_list){0}; }
     ;
+
+failed: error LINE                          { yyerrok; } /* here: what follows may fail at once */
+      ;
 
 simple: smalls LINE
       | smalls SEMICOLON LINE
@@ -150,9 +153,12 @@ from_names: NAME as_name                    { $$ = stmt_append((struct stmt_list
           | from_names COMMA NAME as_name   { $$ = stmt_append($1, make_import(p, $3.as.name, $4 ? $4 : $3.as.name, span_join(@3, @4))); }
           ;
 
-dotted: NAME                                { $$ = $1.as.name; }
-      | dotted DOT NAME                     { $$ = join_names(p, $1, $3.as.name); }
+dotted: path                                { $$ = join_path(p, $1); }
       ;
+
+path: NAME                                  { $$ = expr_append((struct expr_list){0}, make_name(p, $1)); }
+    | path DOT NAME                         { $$ = expr_append($1, make_name(p, $3)); }
+    ;
 
 as_name: %empty                             { $$ = NULL; }
        | AS NAME                            { $$ = $2.as.name; }
@@ -391,7 +397,7 @@ optional: %empty                            { $$ = NULL; }
         | test
         ;
 
-atom: NAME                                  { $$ = make_atom(p, AST_NAME, @$); $$->name = $1.as.name; }
+atom: NAME                                  { $$ = make_name(p, $1); }
     | INTEGER                               { $$ = make_atom(p, AST_INTEGER, @$); $$->integer = $1.as.integer; }
     | FLOAT                                 { $$ = make_atom(p, AST_FLOAT, @$); $$->number = $1.as.number; }
     | TRUE                                  { $$ = make_atom(p, AST_TRUE, @$); }
@@ -476,10 +482,12 @@ static int grammar_yylex(YYSTYPE *value, YYLTYPE *span, struct parser *p) {
 static int yyreport_syntax_error(const yypcontext_t *context, struct parser *p) {
     yysymbol_kind_t symbols[YYNTOKENS];
     int expected[YYNTOKENS];
+    enum token_kind found = kind_of(yypcontext_token(context));
+    if (diag_full(p->diag) && found != TOK_INDENT && found != TOK_DEDENT) return 0;
     int count = yypcontext_expected_tokens(context, symbols, YYNTOKENS);
     if (count < 0) return count;
     for (int i = 0; i < count; i++) expected[i] = kind_of(symbols[i]);
-    report_syntax(p, kind_of(yypcontext_token(context)), expected, count);
+    report_syntax(p, found, expected, count);
     return 0;
 }
 

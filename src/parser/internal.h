@@ -52,6 +52,7 @@ void parse_expression_tokens(struct parser *p); /* one expression */
 /* build.c: nodes. Each takes the span of the whole. */
 struct ast_expr *make_expr(struct parser *p, struct ast_expr e);
 struct ast_expr *make_atom(struct parser *p, enum ast_expr_kind kind, struct span span);
+struct ast_expr *make_name(struct parser *p, struct token name);
 struct ast_expr *make_unary(struct parser *p, enum ast_operator op, struct ast_expr *operand,
                             struct span span);
 struct ast_expr *make_binary(struct parser *p, enum ast_operator op, struct ast_expr *lhs,
@@ -104,6 +105,7 @@ struct ast_stmt *make_import(struct parser *p, struct sym *module, struct sym *a
                              struct span span);
 struct stmt_list import_from(struct parser *p, struct sym *module, struct stmt_list names);
 struct sym *join_names(struct parser *p, struct sym *a, struct sym *b); /* a.b */
+struct sym *join_path(struct parser *p, struct expr_list names);        /* a.b.c… */
 
 /* check.c: what a grammar cannot say, and how errors are said. */
 struct ast_expr *check_target(struct parser *p, struct ast_expr *e);
