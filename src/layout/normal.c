@@ -220,6 +220,19 @@ static void normalise_store(struct normaliser *n, struct stmt *s) {
     block_remove(n->block, s);
 }
 
+/* -- Names for indices in MAPs ----------------------------------------------------------------- */
+
+/* `row = bx * 4 + i` in a MAP: its uses get the value, so that indices show their axes. */
+static void inline_lets(struct plan *p, struct stmt *map) {
+    for (struct stmt *s = map->map.body.first; s; s = s->next) {
+        if (s->kind != STMT_LET || !dtype_is_integer(s->let.var->dtype)) continue;
+        struct expr *value = s->let.value;
+        if (expr_has_load(value) || expr_uses_kind(value, VAR_MUTABLE)) continue;
+        struct block rest = {s->next, map->map.body.last};
+        if (s->next) block_substitute(p->m, &rest, 1, &s->let.var, &value);
+    }
+}
+
 /* -- Walk -------------------------------------------------------------------------------------- */
 
 static void normalise_block(struct normaliser *n, struct block *b) {
@@ -233,6 +246,7 @@ static void normalise_block(struct normaliser *n, struct block *b) {
             normalise_block(n, &s->branch.then);
             normalise_block(n, &s->branch.otherwise);
             break;
+        case STMT_MAP: inline_lets(n->p, s); break;
         case STMT_GEMM: normalise_gemm(n, s); break;
         case STMT_REDUCE: normalise_reduce(n, s); break;
         case STMT_COPY: normalise_copy(n, s); break;
@@ -246,7 +260,6 @@ static void normalise_block(struct normaliser *n, struct block *b) {
         case STMT_ATOMIC:
         case STMT_PRINT:
         case STMT_ASSERT:
-        case STMT_MAP:
         case STMT_BARRIER:
         case STMT_COMMIT:
         case STMT_WAIT: break;

@@ -112,6 +112,14 @@ static void offer(struct choice *c, const struct layout *l, double cost) {
     }
 }
 
+/* coalesced_width: accesses no wider than the text asks for. */
+static bool too_wide(const struct site *s, const struct layout *l) {
+    int width = s->stmt->kind == STMT_COPY ? s->stmt->copy.width : 0;
+    for (int i = 0; i < s->views.count && width > 0; i++)
+        if (view_vector(&s->views.at[i], l) > width) return true;
+    return false;
+}
+
 static void offer_domain(struct plan *p, struct site *s, struct choice *c, const struct layout *l) {
     if (s->once && has_copies(l)) return;
     offer(c, l, domain_cost(p, s, l));
@@ -130,7 +138,8 @@ static void offer_partitions(struct plan *p, struct site *s, struct choice *c) {
     const struct domain *d = site_domain(s);
     struct candidates all = {0};
     add_partitions(p, &all, d->rank, d->extent, run_axes(s));
-    for (int i = 0; i < all.layouts.count; i++) offer_domain(p, s, c, &all.layouts.at[i]);
+    for (int i = 0; i < all.layouts.count; i++)
+        if (!too_wide(s, &all.layouts.at[i])) offer_domain(p, s, c, &all.layouts.at[i]);
 }
 
 static const struct layout *free_domain(struct plan *p, struct site *s) {
