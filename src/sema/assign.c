@@ -74,8 +74,27 @@ void assign_name(struct sema *s, struct env *e, struct sym *name, struct value v
     if (evaluator_of(s)->module_level) export_value(s, name, v, span);
 }
 
+static bool is_items(const struct ast_expr *x) {
+    return x->kind == AST_TUPLE || x->kind == AST_LIST;
+}
+
 /* -- Other targets
  * ------------------------------------------------------------------------------------- */
+
+/* In a, b = b, a and A[0], A[1] = A[1], A[0] all is read before anything is stored. */
+static void read_first(struct sema *s, const struct ast_expr *t, struct sequence *items,
+                       int depth) {
+    for (int i = 0; i < items->items.count; i++, t = t ? t->next : NULL) {
+        struct value *v = &items->items.at[i];
+        bool named = t && t->kind == AST_NAME;
+        if (needs_let(s, *v))
+            *v = form_let(s, named ? t->name : intern_text(s->names, "value"), *v, DTYPE_NONE,
+                          t ? t->span : (struct span){0, 0});
+        if (!is_sequence(*v) || depth > 4) continue;
+        *v = value_sequence(s, v->kind, v->sequence->items.count, v->sequence->items.at);
+        read_first(s, t && is_items(t) ? t->items : NULL, v->sequence, depth + 1);
+    }
+}
 
 static void assign_items(struct sema *s, struct env *e, const struct ast_expr *target,
                          struct value v) {
@@ -89,6 +108,7 @@ static void assign_items(struct sema *s, struct env *e, const struct ast_expr *t
         sema_error(s, target->span, E0208, "%d values for %d names", count, wanted);
         items = NULL;
     }
+    if (items && s->block) read_first(s, target->items, items, 0);
     for (const struct ast_expr *t = target->items; t; t = t->next) {
         if (!items) {
             assign_target(s, e, t->kind == AST_STARRED ? t->items : t, value_bad());
@@ -206,10 +226,6 @@ static int item_count(const struct ast_expr *x) {
     return n;
 }
 
-static bool is_items(const struct ast_expr *x) {
-    return x->kind == AST_TUPLE || x->kind == AST_LIST;
-}
-
 /* a, b = f(), g(): each call learns its own name; all are evaluated before any is stored. */
 static struct value eval_for_target(struct sema *s, struct env *e, const struct ast_expr *target,
                                     const struct ast_expr *x) {
@@ -223,9 +239,6 @@ static struct value eval_for_target(struct sema *s, struct env *e, const struct 
     for (const struct ast_expr *i = x->items; i; i = i->next, t = t->next) {
         struct value v = eval_for_target(s, e, t, i);
         good = good && v.kind != VALUE_BAD;
-        if (good && s->block && value_is_scalar_ir(v) && t->kind == AST_NAME && needs_let(s, v))
-            v = form_let(s, t->name, v, DTYPE_NONE,
-                         i->span); /* a, b = b, a reads before it stores */
         sequence_push(s, out, v);
     }
     return good ? out : value_bad();

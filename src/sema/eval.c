@@ -12,7 +12,8 @@ static bool on_device(struct value v) {
 struct value binary(struct sema *s, enum ast_operator op, struct value a, struct value b,
                     struct span span) {
     if (a.kind == VALUE_BAD || b.kind == VALUE_BAD) return value_bad();
-    if (on_device(a) || on_device(b)) return value_binary(s, op, a, b, span);
+    if (on_device(a) || on_device(b))
+        return sema_measured(s, value_binary(s, op, a, b, span), span);
     return fold_binary(s, op, a, b, span);
 }
 
@@ -420,7 +421,7 @@ struct value eval_named(struct sema *s, struct env *e, const struct ast_expr *x,
     struct value v = eval_kind(s, e, x, naming);
     s->naming = outer;
     sema_leave(s);
-    return s->stopped ? value_bad() : v;
+    return s->stopped ? value_bad() : sema_measured(s, v, x->span);
 }
 
 struct value eval_expr(struct sema *s, struct env *e, const struct ast_expr *x) {

@@ -108,7 +108,11 @@ static struct value accumulate(struct sema *s, const struct call *c, enum ast_op
     struct sequence *items;
     if (!iterate(s, c->arg[0], c->arg_span[0], &items)) return value_bad();
     struct value total = c->arg[1].kind == VALUE_ABSENT ? value_int(start) : c->arg[1];
-    for (int i = 0; i < items->items.count && total.kind != VALUE_BAD; i++)
+    int first = 0;
+    bool preset = c->arg[1].kind == VALUE_ABSENT;
+    if (preset && items->items.count && !value_is_static(items->items.at[0]))
+        total = items->items.at[first++]; /* 0 + x would cost an operation on the device */
+    for (int i = first; i < items->items.count && total.kind != VALUE_BAD; i++)
         total = binary(s, op, total, items->items.at[i], c->span);
     return total;
 }

@@ -2,7 +2,7 @@
 #include "sema/state.h"
 #include <stdarg.h>
 
-enum { NEST_LIMIT = 1500, NOTE_LIMIT = 8 };
+enum { NEST_LIMIT = 1500, NOTE_LIMIT = 8, EXPR_DEPTH = 1000, EXPR_NODES = 50000 };
 
 struct evaluator *evaluator_of(struct sema *s) {
     return (struct evaluator *)s; /* sema is its first member, and none is made otherwise */
@@ -87,3 +87,34 @@ bool sema_enter(struct sema *s, struct span span) {
 }
 
 void sema_leave(struct sema *s) { evaluator_of(s)->nest--; }
+
+/* -- Size of expressions
+ * ---------------------------------------------------------------------------- */
+
+/* Compile-time loops can build expressions of any size, and shared parts make trees that are
+ * exponentially larger than their memory. Later passes walk them as trees, so both the depth and
+ * the number of nodes, counted as a tree, have a limit. Sizes are kept by the expression's number.
+ */
+static struct measure measure_of(struct evaluator *v, const struct expr *x) {
+    while (v->measures.count <= x->id) vec_push(v->sema.arena, &v->measures, (struct measure){0});
+    struct measure m = v->measures.at[x->id];
+    if (m.depth) return m;
+    m = (struct measure){.depth = 1, .nodes = 1};
+    for (int i = 0; i < x->count; i++) { /* the arguments were measured when they were made */
+        struct measure a = measure_of(v, x->args[i]);
+        m.depth = a.depth + 1 > m.depth ? a.depth + 1 : m.depth;
+        m.nodes = m.nodes + a.nodes > EXPR_NODES ? EXPR_NODES + 1 : m.nodes + a.nodes;
+    }
+    v->measures.at[x->id] = m;
+    return m;
+}
+
+struct value sema_measured(struct sema *s, struct value v, struct span span) {
+    if (v.kind != VALUE_IR) return v;
+    struct measure m = measure_of(evaluator_of(s), v.expr);
+    if (m.depth <= EXPR_DEPTH && m.nodes <= EXPR_NODES) return v;
+    return sema_bad(s, span, E0211,
+                    "the expression grew to more than %d %s; compute it in steps inside the kernel",
+                    m.depth > EXPR_DEPTH ? EXPR_DEPTH : EXPR_NODES,
+                    m.depth > EXPR_DEPTH ? "levels" : "operations");
+}

@@ -159,7 +159,7 @@ struct value sign_const(struct sema *s, const struct call *c) {
     const char *text = want_string(s, c->arg[0], c->arg_span[0], "names");
     int count = text ? split_names(s, text, names, NAMES) : 0;
     if (!text) return value_bad();
-    if (!s->build || !s->frame || s->frame->closure != s->build->closure)
+    if (!s->build || !s->build->eager || s->frame->closure != s->build->closure)
         return sema_bad(s, c->span, E0214, "T.const belongs into the body of an eager kernel");
     struct value values = value_sequence(s, VALUE_TUPLE, 0, NULL);
     for (int i = 0; i < count; i++) {
@@ -269,7 +269,7 @@ bool declare_in_body(struct sema *s, struct env *e, const struct ast_stmt *st) {
 struct value sign_empty(struct sema *s, const struct call *c) {
     int count = c->rest.list.count;
     struct value shape = count ? c->rest.list.at[0].value : value_none(), type = c->arg[0];
-    if (!s->build || s->kernel || s->build->options.has_out_idx)
+    if (!s->build || !s->build->eager || s->kernel || s->build->options.has_out_idx)
         return sema_bad(
             s, c->span, E0214,
             "T.empty makes an output of an eager kernel, before T.Kernel and without out_idx");

@@ -13,6 +13,8 @@ bool sema_charge(struct sema *s, int64_t steps);
 bool sema_enter(struct sema *s,
                 struct span span); /* nesting of evaluation; leave with sema_leave */
 void sema_leave(struct sema *s);
+/* v itself, or BAD after a report if its expression became too large for later passes. */
+struct value sema_measured(struct sema *s, struct value v, struct span span);
 void sema_stop(struct sema *s, struct span span, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -148,6 +150,7 @@ struct constant {
     struct span span;
 };
 struct build {
+    bool eager;
     struct closure *closure;
     struct unit_options options;
     VEC(struct constant) constants; /* values for T.const */
@@ -164,13 +167,17 @@ struct units {
     VEC(struct value) loop_values; /* of the module-level loops that are running */
     VEC(struct var *) dims;        /* T.dynamic, by name */
 };
+struct measure { /* of an expression, as a tree */
+    int32_t depth, nodes;
+};
 struct evaluator { /* the whole state; sema is its first member */
     struct sema sema;
     int64_t clock;
     int32_t nest;
     struct units units;
-    bool module_level; /* statements of the file itself are running */
-    struct span here;  /* of what is being evaluated */
+    bool module_level;            /* statements of the file itself are running */
+    VEC(struct measure) measures; /* by the expressions' ids */
+    struct span here;             /* of what is being evaluated */
 };
 struct evaluator *evaluator_of(struct sema *s);
 struct evaluator *evaluator_new(struct module *m, const struct sema_options *options);

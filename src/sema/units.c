@@ -300,7 +300,7 @@ static void check_returned(struct sema *s, struct value result, struct span span
 }
 
 static void build_eager(struct sema *s, struct export *x, struct instance *in) {
-    struct build build = {0};
+    struct build build = {.eager = true};
     struct closure *c = in->unit;
     struct env *env = env_new(s, ENV_KERNEL, c->env, c->span);
     if (!bind_eager(s, in, &build, env)) return;

@@ -11,8 +11,7 @@ struct run {
     struct ast_module *ast;
 };
 
-static struct run parsed(struct arena *a, const char *text)
-{
+static struct run parsed(struct arena *a, const char *text) {
     struct run r = {.arena = a, .names = interns_new(a)};
     r.source = source_of_text(a, "t.tile", text, strlen(text));
     r.diag = diag_new(a, r.source);
@@ -21,8 +20,7 @@ static struct run parsed(struct arena *a, const char *text)
 }
 
 /* "t.tile:1:5: error: TEXT [CODE]" becomes "CODE: TEXT". */
-static void shorten(struct text *out, const char *printed)
-{
+static void shorten(struct text *out, const char *printed) {
     const char *error = strstr(printed, "error: ");
     const char *end = error ? error + strcspn(error, "\n") : NULL;
     if (!error || end[-1] != ']') {
@@ -32,8 +30,7 @@ static void shorten(struct text *out, const char *printed)
     text_printf(out, "%.5s: %.*s", end - 6, (int)(end - error) - 15, error + 7);
 }
 
-struct text value_of(struct arena *a, const char *text, const char *name)
-{
+struct text value_of(struct arena *a, const char *text, const char *name) {
     struct run r = parsed(a, text);
     struct text out = text_new(a);
     if (!diag_errors(r.diag)) {
@@ -43,10 +40,12 @@ struct text value_of(struct arena *a, const char *text, const char *name)
         struct value v;
         e->module_level = true;
         exec_block(&e->sema, e->sema.globals, r.ast->body);
-        if (diag_errors(r.diag)) text_puts(&out, "");
+        if (diag_errors(r.diag))
+            text_puts(&out, "");
         else if (env_lookup(e->sema.globals, intern_text(r.names, name), &v))
             text_puts(&out, value_text(&e->sema, v));
-        else text_puts(&out, "unbound");
+        else
+            text_puts(&out, "unbound");
     }
     if (diag_errors(r.diag)) {
         struct text all = text_new(a);
@@ -56,8 +55,7 @@ struct text value_of(struct arena *a, const char *text, const char *name)
     return out;
 }
 
-static const char *word(struct arena *a, const char **at)
-{
+static const char *word(struct arena *a, const char **at) {
     *at += strspn(*at, " ");
     size_t n = strcspn(*at, " ");
     const char *w = arena_strndup(a, *at, n);
@@ -65,8 +63,7 @@ static const char *word(struct arena *a, const char **at)
     return w;
 }
 
-static struct sym **words(struct run *r, const char *text, int *count)
-{
+static struct sym **words(struct run *r, const char *text, int *count) {
     VEC(struct sym *) list = {0};
     for (const char *at = text ? text : ""; at[strspn(at, " ")];)
         vec_push(r->arena, &list, intern_text(r->names, word(r->arena, &at)));
@@ -74,8 +71,7 @@ static struct sym **words(struct run *r, const char *text, int *count)
     return list.at;
 }
 
-static struct definition definition_of(struct run *r, const char *text)
-{
+static struct definition definition_of(struct run *r, const char *text) {
     const char *equals = strchr(text, '='), *dot = strchr(text, '.');
     struct definition d = {.text = text};
     const char *name = text;
@@ -89,8 +85,7 @@ static struct definition definition_of(struct run *r, const char *text)
     return d;
 }
 
-struct text analysed(struct arena *a, const struct program *p)
-{
+struct text analysed(struct arena *a, const struct program *p) {
     struct run r = parsed(a, p->text);
     struct sema_options o = {.prefix = p->prefix ? p->prefix : ""};
     VEC(struct definition) list = {0};
