@@ -71,6 +71,9 @@ struct expr *literal(struct sema *s, struct value v, enum dtype type, struct spa
 struct expr *operation(struct sema *s, enum function fn, enum dtype type, int count,
                        struct expr *const *args);
 bool is_literal(struct value v);
+int expr_size(const struct expr *e, int limit);
+/* The value of a result; an error if it has grown beyond all measure. */
+struct value scalar_value(struct sema *s, struct expr *e, struct span span);
 
 /* -- operand.c -----------------------------------------------------------------------------------
  */

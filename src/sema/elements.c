@@ -50,7 +50,7 @@ static struct value apply(struct sema *s, enum function fn, int count, const str
     if ((fn == FN_TRUNCDIV || fn == FN_TRUNCMOD) && expr_is_int(arg[1], &n) && n == 0)
         return sema_bad(s, span, E0317, "the divisor of '%s' is 0", name);
     if (function_row(fn)->types == TYPES_TEST) return value_ir(expr_unary(s->exprs, fn, arg[0]));
-    return value_ir(operation(s, fn, type, count, arg));
+    return scalar_value(s, operation(s, fn, type, count, arg), span);
 }
 
 struct value build_function(struct sema *s, const struct call *c) {

@@ -48,7 +48,7 @@ static struct value shift(struct sema *s, enum ast_operator op, enum function fn
     if (expr_is_int(arg[1], &by) && (by < 0 || by >= dtype_bits(type)))
         return sema_bad(s, span, E0305, "a shift by %lld leaves '%s'; 0 to %d are possible",
                         (long long)by, dtype_spelling(type), dtype_bits(type) - 1);
-    return value_ir(operation(s, fn, type, 2, arg));
+    return scalar_value(s, operation(s, fn, type, 2, arg), span);
 }
 
 /* x ** n for a small n is a product: exact for squares, and defined for integers. */
@@ -61,7 +61,7 @@ static struct value power(struct sema *s, const struct value *v, struct span spa
             dtype_is_float(type) ? expr_float(s->exprs, 1, type) : expr_int(s->exprs, 1, type);
         for (int64_t i = 0; i < v[1].integer; i++)
             result = i ? expr_binary(s->exprs, FN_MUL, result, arg[0]) : arg[0];
-        return value_ir(result);
+        return scalar_value(s, result, span);
     }
     type = unify(s, 2, v, arg, "**", span);
     if (type == DTYPE_NONE) return value_bad();
@@ -69,7 +69,7 @@ static struct value power(struct sema *s, const struct value *v, struct span spa
         return sema_bad(
             s, span, E0305,
             "'**' of integers needs a compile-time exponent from 0 to 8; cast to a float");
-    return value_ir(operation(s, FN_POW, type, 2, arg));
+    return scalar_value(s, operation(s, FN_POW, type, 2, arg), span);
 }
 
 static bool zero_divisor(const struct expr *e) {
@@ -81,7 +81,7 @@ static struct value logic(struct sema *s, enum ast_operator op, const struct val
                           struct span span) {
     struct expr *a = value_condition(s, v[0], span), *b = value_condition(s, v[1], span);
     if (!a || !b) return value_bad();
-    return value_ir(expr_binary(s->exprs, op == AST_AND ? FN_LAND : FN_LOR, a, b));
+    return scalar_value(s, expr_binary(s->exprs, op == AST_AND ? FN_LAND : FN_LOR, a, b), span);
 }
 
 struct value value_binary(struct sema *s, enum ast_operator op, struct value a, struct value b,
@@ -113,7 +113,7 @@ struct value value_binary(struct sema *s, enum ast_operator op, struct value a, 
                         op == AST_MOD ? "T.fmod(a, b)" : "T.floor(a / b)");
     if (row.domain == ON_INTEGERS && zero_divisor(arg[1]))
         return sema_bad(s, span, E0317, "the divisor of '%s' is 0", ast_operator_text(op));
-    return value_ir(operation(s, row.fn, type, 2, arg));
+    return scalar_value(s, operation(s, row.fn, type, 2, arg), span);
 }
 
 struct value value_unary(struct sema *s, enum ast_operator op, struct value a, struct span span) {
@@ -157,7 +157,7 @@ struct value value_compare(struct sema *s, enum ast_operator op, struct value a,
                         ast_operator_text(op));
     }
     if (unify(s, 2, v, arg, ast_operator_text(op), span) == DTYPE_NONE) return value_bad();
-    return value_ir(expr_binary(s->exprs, fn, arg[0], arg[1]));
+    return scalar_value(s, expr_binary(s->exprs, fn, arg[0], arg[1]), span);
 }
 
 struct value value_select(struct sema *s, struct value test, struct value a, struct value b,
@@ -167,7 +167,7 @@ struct value value_select(struct sema *s, struct value test, struct value a, str
     struct value v[2] = {a, b};
     struct expr *arg[2];
     if (!c || unify_values(s, 2, v, arg, "if … else", span) == DTYPE_NONE) return value_bad();
-    return value_ir(expr_select(s->exprs, c, arg[0], arg[1]));
+    return scalar_value(s, expr_select(s->exprs, c, arg[0], arg[1]), span);
 }
 
 /* -- Types as functions --------------------------------------------------------------------------

@@ -232,10 +232,13 @@ void form_set(struct sema *s, struct value target, struct value v, struct span s
     st->let.value = value;
 }
 
+enum { WRITTEN_OUT = 64 }; /* operations of a let that may stand at each of its uses */
+
 /* Computed from what never changes: written out at each use it means the same. */
 static bool is_pure_integer(const struct expr *e) {
     if (!dtype_is_integer(e->dtype) && e->dtype != DTYPE_BOOL) return false;
-    return !expr_has_load(e) && !expr_uses_kind(e, VAR_MUTABLE);
+    return !expr_has_load(e) && !expr_uses_kind(e, VAR_MUTABLE) &&
+           expr_size(e, WRITTEN_OUT) < WRITTEN_OUT;
 }
 
 struct value form_let(struct sema *s, struct sym *name, struct value v, enum dtype type,

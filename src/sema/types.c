@@ -281,6 +281,21 @@ static struct expr *fuse(struct sema *s, enum function fn, enum dtype type, stru
     return expr_op(x, FN_FMA, type, 3, three);
 }
 
+/* Operations of the expression written out as a tree, counted up to the limit. */
+int expr_size(const struct expr *e, int limit) {
+    int size = 1;
+    for (int i = 0; i < e->count && size < limit; i++) size += expr_size(e->args[i], limit - size);
+    return size;
+}
+
+struct value scalar_value(struct sema *s, struct expr *e, struct span span) {
+    enum { MOST = 10000 };
+    if (expr_size(e, MOST) < MOST) return value_ir(e);
+    return sema_bad(
+        s, span, E0321,
+        "this expression has more than %d operations; give parts of it a name in the kernel", MOST);
+}
+
 static enum function fast_form(enum function fn) {
     static const enum function form[][2] = {
         {FN_EXP, FN_FAST_EXP}, {FN_EXP2, FN_FAST_EXP2}, {FN_EXP10, FN_FAST_EXP10},
@@ -299,6 +314,7 @@ struct expr *operation(struct sema *s, enum function fn, enum dtype type, int co
         struct expr *fused = fuse(s, fn, type, args[0], args[1]);
         if (fused) return fused;
     }
-    if (s->module->fast_math && type == DTYPE_F32) fn = fast_form(fn);
+    bool fast = s->function ? s->function->fast_math : s->module->fast_math;
+    if (fast && type == DTYPE_F32) fn = fast_form(fn);
     return expr_op(s->exprs, fn, type, count, args);
 }
