@@ -10,7 +10,7 @@
 enum {
     VECTORS = 4, /* 16-byte accesses a thread should make to each tensor */
     TILES_MAX = 64,
-    BLOCKS_PER_SM = 8 /* kept, so that a small problem still fills the machine */
+    BLOCKS_PER_SM = 4 /* kept, so that a small problem still fills the machine */
 };
 
 struct coarsener {

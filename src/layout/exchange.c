@@ -37,21 +37,6 @@ static void detach_result(struct plan *p, struct site *s, const struct layout *n
     r->reduce.dst.buffer = t;
 }
 
-static enum function combine_function(const struct stmt *r) {
-    bool nan = r->reduce.nan;
-    switch (r->reduce.op) {
-    case REDUCE_SUM:
-    case REDUCE_ABSSUM: return FN_ADD;
-    case REDUCE_MAX:
-    case REDUCE_ABSMAX: return nan ? FN_MAX_NAN : FN_MAX;
-    case REDUCE_MIN: return nan ? FN_MIN_NAN : FN_MIN;
-    case REDUCE_BITAND: return FN_AND;
-    case REDUCE_BITOR: return FN_OR;
-    case REDUCE_BITXOR: return FN_XOR;
-    }
-    return FN_ADD;
-}
-
 /* Combines elements [from, from + count) of the scratch's part axis as a balanced tree. */
 struct tree {
     struct plan *p;
@@ -74,7 +59,7 @@ static struct expr *combine(struct tree *t, int from, int count) {
 static struct stmt *combine_map(struct plan *p, const struct stmt *r, struct buffer *dst,
                                 struct buffer *scratch, int parts) {
     struct stmt *map = new_map(p, dst, r->span);
-    struct tree t = {.p = p, .scratch = scratch, .axis = r->reduce.axis, .fn = combine_function(r)};
+    struct tree t = {.p = p, .scratch = scratch, .axis = r->reduce.axis, .fn = reduce_function(r)};
     struct expr *index[TILE_RANK];
     domain_indices(p, &map->map.domain, index);
     bool unit = dst->rank == scratch->rank;

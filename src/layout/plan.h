@@ -63,6 +63,11 @@ struct plan {
 /* -- normal.c: rewrites that leave gemm and reduce operands whole fragments -------------------- */
 void normalise(struct plan *p);
 
+/* -- defer.c: reductions that accumulate over a loop move behind it ------------------------------
+ */
+void defer(struct plan *p);
+enum function reduce_function(const struct stmt *r); /* what combines two elements */
+
 /* -- make.c ------------------------------------------------------------------------------------ */
 struct var *new_axis(struct plan *p, int number, int32_t extent, struct span span);
 struct buffer *new_buffer(struct plan *p, enum scope scope, const char *base,

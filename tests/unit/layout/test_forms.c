@@ -133,6 +133,19 @@ static void columns(struct rig *r, const int *s) { reduced(r, s, 0, false, REDUC
 static void most(struct rig *r, const int *s) { reduced(r, s, 1, false, REDUCE_ABSMAX); }
 static void least(struct rig *r, const int *s) { reduced(r, s, 0, true, REDUCE_MIN); }
 
+/* for k: x += 1; s[i] += sum(|x[i, :]|): completed behind the loop */
+static void accumulated(struct rig *r, const int *s) {
+    struct buffer *x = loaded(r, "x", s[0], s[1]), *out = loaded(r, "z", s[0], 0);
+    struct stmt *loop = rig_loop(r, LOOP_SERIAL, 3, -1);
+    r->at = &loop->loop.body;
+    struct expr *i, *j;
+    struct stmt *m = rig_map(r, 2, s, &i, &j);
+    rig_store(r, &m->map.body, x, i, j, op(r, FN_ADD, rig_load(r, x, i, j), r->one));
+    rig_reduce(r, x, out, 1, REDUCE_ABSSUM, false);
+    r->at = &r->k->body;
+    stored(r, "y", out);
+}
+
 /* One number from a tile, and its broadcast. */
 static void everything(struct rig *r, const int *s) {
     struct buffer *x = loaded(r, "x", s[0], s[1]), *row = fragment(r, "row", s[0], 0);
@@ -214,6 +227,7 @@ static void test_forms(void **state) {
         {"columns", columns, 0},
         {"most", most, 0},
         {"least", least, 0},
+        {"accumulated", accumulated, 0},
         {"everything", everything, 0},
         {"shared turn", shared_turn, 0},
         {"boxes", boxes, 0},
