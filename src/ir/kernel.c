@@ -18,6 +18,13 @@ void kblock_append(struct kblock *b, struct kstmt *s) {
     b->last = s;
 }
 
+void kblock_insert_before(struct kblock *b, struct kstmt *at, struct kstmt *s) {
+    struct kstmt **link = &b->first;
+    while (*link != at) link = &(*link)->next;
+    s->next = at;
+    *link = s;
+}
+
 struct array *array_new(struct module *m, struct kernel *k, const char *name, enum dtype dtype,
                         enum dtype element, int32_t count, struct span span) {
     struct array *a = arena_make(m->arena, struct array);

@@ -109,6 +109,7 @@ struct kernel_code {
 /* -- kernel.c --------------------------------------------------------------------------------------- */
 struct kstmt *kstmt_new(struct module *m, enum kstmt_kind kind, struct span span);
 void kblock_append(struct kblock *b, struct kstmt *s);
+void kblock_insert_before(struct kblock *b, struct kstmt *at, struct kstmt *s);
 struct array *array_new(struct module *m, struct kernel *k, const char *name, enum dtype dtype,
                         enum dtype element, int32_t count, struct span span);
 void kblock_walk(struct kblock *b, void (*visit)(struct kstmt *s, void *data), void *data);

@@ -70,6 +70,8 @@ struct expr *literal(struct sema *s, struct value v, enum dtype type, struct spa
 /* One operation on arguments of one type, with fusion and fast math. */
 struct expr *operation(struct sema *s, enum function fn, enum dtype type, int count,
                        struct expr *const *args);
+/* fast.c: the f32 operation as -ffast-math has it. */
+struct expr *fast_operation(struct exprs *x, enum function fn, int count, struct expr *const *args);
 bool is_literal(struct value v);
 int expr_size(const struct expr *e, int limit);
 /* The value of a result; an error if it has grown beyond all measure. */

@@ -296,18 +296,6 @@ struct value scalar_value(struct sema *s, struct expr *e, struct span span) {
         "this expression has more than %d operations; give parts of it a name in the kernel", MOST);
 }
 
-static enum function fast_form(enum function fn) {
-    static const enum function form[][2] = {
-        {FN_EXP, FN_FAST_EXP}, {FN_EXP2, FN_FAST_EXP2}, {FN_EXP10, FN_FAST_EXP10},
-        {FN_LOG, FN_FAST_LOG}, {FN_LOG2, FN_FAST_LOG2}, {FN_LOG10, FN_FAST_LOG10},
-        {FN_SIN, FN_FAST_SIN}, {FN_COS, FN_FAST_COS},   {FN_TAN, FN_FAST_TAN},
-        {FN_DIV, FN_FAST_DIV}, {FN_TANH, FN_FAST_TANH},
-    };
-    for (size_t i = 0; i < sizeof form / sizeof *form; i++)
-        if (form[i][0] == fn) return form[i][1];
-    return fn;
-}
-
 struct expr *operation(struct sema *s, enum function fn, enum dtype type, int count,
                        struct expr *const *args) {
     if ((fn == FN_ADD || fn == FN_SUB) && (type == DTYPE_F32 || type == DTYPE_F64)) {
@@ -315,6 +303,6 @@ struct expr *operation(struct sema *s, enum function fn, enum dtype type, int co
         if (fused) return fused;
     }
     bool fast = s->function ? s->function->fast_math : s->module->fast_math;
-    if (fast && type == DTYPE_F32) fn = fast_form(fn);
+    if (fast && type == DTYPE_F32) return fast_operation(s->exprs, fn, count, args);
     return expr_op(s->exprs, fn, type, count, args);
 }
