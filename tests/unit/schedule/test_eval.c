@@ -77,6 +77,10 @@ static void check_twice(struct rig before, struct rig after, int64_t dim, const 
     struct data a = data_new(&before, dim), b = data_new(&after, dim);
     run_schedule(&after);
     assert_int_equal(diag_errors(after.m->diag), 0);
+    const char *fault = NULL;
+    bool sound = tile_verify(after.m, LEVEL_SCHEDULED, &fault);
+    if (!sound) print_message("%s: %s\n%s\n", what, fault, rig_dump(&after));
+    assert_true(sound);
     evaluate(&before, &a, what);
     evaluate(&after, &b, what);
     compare(&after, &a, &b, what);
