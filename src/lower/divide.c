@@ -15,7 +15,8 @@ struct division {
     struct expr *divisor, *reciprocal; /* of the last one replaced */
 };
 
-/* -- What a loop changes ------------------------------------------------------------------------- */
+/* -- What a loop changes -------------------------------------------------------------------------
+ */
 struct change {
     const struct expr *e;
     bool found;
@@ -55,7 +56,8 @@ static bool changes(struct kstmt *loop, const struct expr *e) {
     return c.found;
 }
 
-/* -- Replacing ------------------------------------------------------------------------------------ */
+/* -- Replacing ------------------------------------------------------------------------------------
+ */
 static struct expr *reciprocal_of(struct division *d, struct expr *divisor) {
     if (d->divisor == divisor) return d->reciprocal;
     struct kstmt *s = kstmt_new(d->m, K_VAR, d->loop->span);

@@ -274,4 +274,12 @@ void lower_reduce(struct lowering *l, struct stmt *t);
 void lower_atomic(struct lowering *l, struct site *s, struct stmt *t);
 void lower_print(struct lowering *l, struct site *s, struct stmt *t);
 
+/* -- hoist.c: of tidy
+ * ------------------------------------------------------------------------------ */
+void hoist(struct module *m, struct kernel *k);
+
+/* -- divide.c: many quotients by one divisor share its reciprocal
+ * ---------------------------------- */
+void divide(struct module *m);
+
 #endif

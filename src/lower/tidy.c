@@ -1,4 +1,238 @@
-/* tidy.c: folds addresses, hoists what a loop does not change, drops dead code. */
-#include "lower/lower.h"
+/* tidy.c: makes thread code shorter and says less twice: loops, dead declarations, addresses. */
+#include "internal.h"
 
-void tidy(struct module *m) { (void)m; }
+struct tidy {
+    struct module *m;
+    struct exprs *x;
+};
+
+/* -- nested unrolled loops that count through one range become one
+ * ---------------------------------- */
+struct merge {
+    struct tidy *t;
+    struct var *outer, *inner;
+    struct expr *instead; /* of inner: merged - count * outer */
+    bool commit, fits;
+};
+
+static void merge_expression(struct expr **e, void *data) {
+    struct merge *g = data;
+    struct expr *changed = expr_substitute(g->t->x, *e, 1, &g->inner, &g->instead);
+
+    if (expr_uses_var(changed, g->outer)) g->fits = false;
+    if (g->commit) *e = changed;
+}
+
+static void merge_statement(struct kstmt *s, void *data) {
+    kstmt_expressions(s, merge_expression, data);
+}
+
+static bool counts_from_zero(const struct kstmt *s, int64_t *count) {
+    int64_t lo;
+
+    return s->kind == K_FOR && s->loop.unroll == 0 && s->loop.step == 1 &&
+           expr_is_int(s->loop.lo, &lo) && lo == 0 && expr_is_int(s->loop.hi, count) &&
+           s->loop.var->unrolled;
+}
+
+/* for o: for n: … c * (count * o + n) …, nothing else in o and n. */
+static void merge_loops(struct tidy *t, struct kstmt *s) {
+    struct kstmt *inner = s->loop.body.first;
+    struct merge g = {.t = t, .fits = true};
+    int64_t count, inner_count;
+    struct expr *outer;
+    struct var *v;
+
+    if (!inner || inner->next || !counts_from_zero(s, &count) ||
+        !counts_from_zero(inner, &inner_count))
+        return;
+    g.outer = s->loop.var;
+    g.inner = inner->loop.var;
+    v = var_new(t->x, VAR_LOOP, s->loop.var->name, DTYPE_INDEX, s->loop.var->span);
+    v->lo = 0;
+    v->hi = count * inner_count - 1;
+    v->divisor = 1;
+    v->unrolled = true;
+    outer = expr_binary(t->x, FN_MUL, expr_var(t->x, g.outer), expr_index(t->x, inner_count));
+    g.instead = expr_binary(t->x, FN_SUB, expr_var(t->x, v), outer);
+    kblock_walk(&inner->loop.body, merge_statement, &g);
+    if (!g.fits) return;
+    g.commit = true;
+    kblock_walk(&inner->loop.body, merge_statement, &g);
+    s->loop.var = v;
+    s->loop.hi = expr_index(t->x, count * inner_count);
+    s->loop.body = inner->loop.body;
+}
+
+/* -- a test that a loop does not change stands around the loop
+ * --------------------------------------- */
+struct written {
+    const struct expr *test;
+    bool found;
+};
+
+static void test_written(struct kstmt *s, void *data) {
+    struct written *w = data;
+
+    if ((s->kind == K_SET || s->kind == K_VAR) && expr_uses_var(w->test, s->set.var))
+        w->found = true;
+}
+
+static bool has_element(const struct expr *e) {
+    int i;
+
+    if (e->kind == EXPR_ELEMENT || (e->kind == EXPR_OP && e->fn == FN_ANY)) return true;
+    for (i = 0; i < e->count; i++)
+        if (has_element(e->args[i])) return true;
+    return false;
+}
+
+static void lift_test(struct kstmt *s) {
+    struct kstmt *inner = s->loop.body.first;
+    struct kstmt loop = *s, branch;
+    struct written w;
+
+    if (!inner || inner->next || inner->kind != K_IF || inner->branch.otherwise.first) return;
+    branch = *inner;
+    w = (struct written){branch.branch.test, false};
+    kblock_walk(&branch.branch.then, test_written, &w);
+    if (w.found || has_element(w.test) || expr_uses_var(w.test, loop.loop.var)) return;
+    loop.loop.body = branch.branch.then;
+    loop.next = NULL;
+    *inner = loop;
+    branch.branch.then.first = branch.branch.then.last = inner;
+    branch.next = s->next;
+    *s = branch;
+}
+
+static void tidy_block(struct tidy *t, struct kblock *b) {
+    struct kstmt *s;
+
+    for (s = b->first; s; s = s->next) {
+        if (s->kind == K_FOR) {
+            tidy_block(t, &s->loop.body);
+            merge_loops(t, s);
+            lift_test(s);
+        } else if (s->kind == K_WHILE) {
+            tidy_block(t, &s->repeat.body);
+        } else if (s->kind == K_IF) {
+            tidy_block(t, &s->branch.then);
+            tidy_block(t, &s->branch.otherwise);
+        }
+    }
+}
+
+/* -- declarations that nothing uses
+ * ------------------------------------------------------------------- */
+struct uses {
+    struct kernel_code *code;
+    bool *array; /* by id */
+    VEC(struct var *) vars;
+    struct arena *arena;
+};
+
+static void use_of(struct uses *u, const struct expr *e) {
+    int i;
+
+    if (e->kind == EXPR_ELEMENT) u->array[e->array->id] = true;
+    if (e->kind == EXPR_VAR) {
+        for (i = 0; i < u->vars.count && u->vars.at[i] != e->var; i++)
+            ;
+        if (i == u->vars.count) vec_push(u->arena, &u->vars, e->var);
+    }
+    for (i = 0; i < e->count; i++) use_of(u, e->args[i]);
+}
+
+static void use_expression(struct expr **e, void *data) { use_of(data, *e); }
+
+static void use_statement(struct kstmt *s, void *data) {
+    struct uses *u = data;
+
+    kstmt_expressions(s, use_expression, data);
+    switch (s->kind) {
+    case K_LOAD:
+    case K_STORE:
+        if (s->memory.data.array) u->array[s->memory.data.array->id] = true;
+        break;
+    case K_LDMATRIX:
+    case K_STMATRIX: u->array[s->matrix.data.array->id] = true; break;
+    case K_MMA:
+        u->array[s->mma.d.array->id] = true;
+        u->array[s->mma.a.array->id] = true;
+        u->array[s->mma.b.array->id] = true;
+        break;
+    case K_PUT: u->array[s->put.to.array->id] = true; break;
+    case K_SET:
+        use_of(u, s->set.value);
+        vec_push(u->arena, &u->vars, s->set.var);
+        break;
+    default: break;
+    }
+}
+
+static bool is_dead(const struct uses *u, const struct kstmt *s) {
+    int i;
+
+    if (s->kind == K_ARRAY) return !u->array[s->array->id];
+    if (s->kind != K_VAR) return false;
+    for (i = 0; i < u->vars.count; i++)
+        if (u->vars.at[i] == s->set.var) return false;
+    return true;
+}
+
+static bool remove_dead(const struct uses *u, struct kblock *b) {
+    struct kblock kept = {NULL, NULL};
+    struct kstmt *s, *next;
+    bool found = false;
+
+    for (s = b->first; s; s = next) {
+        next = s->next;
+        if (s->kind == K_FOR)
+            found |= remove_dead(u, &s->loop.body);
+        else if (s->kind == K_WHILE)
+            found |= remove_dead(u, &s->repeat.body);
+        else if (s->kind == K_IF)
+            found = remove_dead(u, &s->branch.then) | remove_dead(u, &s->branch.otherwise) | found;
+        if (is_dead(u, s)) {
+            found = true;
+            if (s->kind == K_VAR && u->code->lane == s->set.var) u->code->lane = NULL;
+            if (s->kind == K_VAR && u->code->warp == s->set.var) u->code->warp = NULL;
+        } else {
+            kblock_append(&kept, s);
+        }
+    }
+    *b = kept;
+    return found;
+}
+
+/* Until nothing more is dead: a variable may be used by a dead one only. */
+static void drop_dead(struct module *m, struct kernel *k) {
+    struct uses u;
+    int i;
+
+    do {
+        memset(&u, 0, sizeof u);
+        u.code = k->code;
+        u.arena = m->arena;
+        u.array = arena_array(m->arena, bool, k->code->arrays.count + 1);
+        kblock_walk(&k->code->body, use_statement, &u);
+    } while (remove_dead(&u, &k->code->body));
+    for (i = 0; i < u.vars.count && u.vars.at[i] != k->code->thread; i++)
+        ;
+    if (i == u.vars.count) k->code->thread = k->thread = NULL;
+}
+
+void tidy(struct module *m) {
+    struct tidy t = {m, m->exprs};
+    struct kernel *k;
+    int i, j;
+
+    divide(m);
+    for (i = 0; i < m->functions.count; i++)
+        for (j = 0; j < m->functions.at[i]->kernels.count; j++) {
+            k = m->functions.at[i]->kernels.at[j];
+            tidy_block(&t, &k->code->body);
+            hoist(m, k);
+            drop_dead(m, k);
+        }
+}
