@@ -71,6 +71,9 @@ int fragment_registers(const struct buffer *b);
 /* Registers of the fragments and locals that live while `at` runs. */
 int live_registers(struct module *m, struct kernel *k, const struct stmt *at);
 
+/* -- unroll.c: serial loops with a small constant trip count and a small body become UNROLL ---- */
+void unroll_short_loops(struct kernel *k);
+
 /* -- async.c ----------------------------------------------------------------------------------- */
 /* May the COPY be done by cp.async? If not, *why says so in words. */
 bool copy_can_be_async(const struct module *m, const struct stmt *copy, const char **why);
