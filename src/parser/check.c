@@ -128,6 +128,7 @@ static bool was_reported(const struct parser *p, struct line l) {
     int first = source_position(s, t[l.first].span.begin).line;
     int last = source_position(s, t[l.end].span.begin).line;
     uint32_t begin = source_line(s, first).begin, end = source_line(s, last).end;
+    if (p->broken.end > begin && p->broken.begin < end) return true;
     int low = 0, high = p->tokens->bad.count; /* the first offset from `begin` on */
     while (low < high) {
         int middle = (low + high) / 2;

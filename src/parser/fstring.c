@@ -70,7 +70,8 @@ static void add_expression(struct reader *r) {
     r->at = close + 1;
     if (close >= r->end) {
         diag_report(p->diag, (struct span){open, open + 1}, E0104,
-                    "'{' in the f-string is never closed");
+                    "'{' in the f-string is never closed; quotes inside it are of the other kind");
+        p->broken = (struct span){open, open + 1};
         r->at = r->end;
         return;
     }

@@ -51,7 +51,7 @@ static void grammar_yyerror(const YYLTYPE *span, struct parser *p, const char *w
 %type <struct ast_expr *> test or_test and_test not_test comparison chain bitor bitxor bitand shift
 %type <struct ast_expr *> sum term factor power primary atom lambda star_test value target
 %type <struct ast_expr *> annotation preset returns message optional loop
-%type <struct expr_list> tests targets sides decorators strings path
+%type <struct expr_list> tests test_list targets target_list sides decorators strings path
 %type <struct parameter_list> parameters parameter_list lambda_parameters lambda_list
 %type <struct ast_parameter *> parameter lambda_parameter
 %type <struct argument_list> arguments argument_list
@@ -229,9 +229,13 @@ with_item: test                             { $$ = make_with(p, $1, NULL); }
          | test AS target                   { $$ = make_with(p, $1, check_target(p, $3)); }
          ;
 
-targets: target                             { $$ = expr_append((struct expr_list){0}, $1); }
-       | targets COMMA target               { $$ = expr_append($1, $3); }
+targets: target_list
+       | target_list COMMA                  { $$ = $1; $$.comma = true; }
        ;
+
+target_list: target                         { $$ = expr_append((struct expr_list){0}, $1); }
+           | target_list COMMA target       { $$ = expr_append($1, $3); }
+           ;
 
 target: bitor
       | STAR bitor                          { $$ = make_starred(p, $2, @$); }
@@ -298,10 +302,13 @@ argument: test                              { $$ = make_argument(p, NULL, $1, @$
 
 /* -- Expressions ------------------------------------------------------------------------------- */
 
-tests: star_test                            { $$ = expr_append((struct expr_list){0}, $1); }
-     | tests COMMA star_test                { $$ = expr_append($1, $3); }
-     | tests COMMA                          { $$ = $1; $$.comma = true; }
+tests: test_list
+     | test_list COMMA                      { $$ = $1; $$.comma = true; }
      ;
+
+test_list: star_test                        { $$ = expr_append((struct expr_list){0}, $1); }
+         | test_list COMMA star_test        { $$ = expr_append($1, $3); }
+         ;
 
 star_test: test
          | STAR bitor                       { $$ = make_starred(p, $2, @$); }

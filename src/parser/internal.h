@@ -13,6 +13,7 @@ struct parser {
     int current;           /* the one the grammar looks at */
     int start;             /* what is parsed: a grammar token before all others, 0 once taken */
     bool line_owed;        /* a line end is to be made up, see report_syntax */
+    struct span broken;    /* an f-string with an error: the rest of its line may be its victim */
     bool deep;             /* a nesting error was reported */
     bool in_match;         /* a 'match' was reported: its cases need no report */
     struct ast_stmt *body; /* the result */

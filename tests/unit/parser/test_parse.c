@@ -195,6 +195,8 @@ static void spellings_of_one_tree(void **state) {
         {"import a, b.c as d\n", "import a\nimport b.c as d\n"},
         {"if a:\n  b\nelse:\n  if c:\n    d\n", "if a:\n  b\nelif c:\n  d\n"},
         {"f(a,)\n", "f(a)\n"},
+        {"for a, in b: c\n", "for (a,) in b: c\n"},
+        {"for a, b, in c: d\n", "for (a, b) in c: d\n"},
         {"x = [a, b,]\n", "x = [a, b]\n"},
         {"f((a for b in c))\n", "f(a for b in c)\n"},
         {"with (a) as b: pass\n", "with a as (b): pass\n"},
