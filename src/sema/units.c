@@ -109,10 +109,15 @@ static struct arguments all_arguments(struct sema *s, struct instance *in) {
     return all;
 }
 
-static const char *describe(struct sema *s, const struct closure *c, struct env *env) {
+/* "make_matmul(M=2048, …)"; an eager kernel's T.const values come first. */
+static const char *describe(struct sema *s, const struct closure *c, struct env *env,
+                            const struct build *build) {
     struct text t = text_new(s->arena);
     int count = 0;
     text_printf(&t, "%s(", c->name->text);
+    for (int i = 0; build && i < build->constants.count; i++)
+        text_printf(&t, "%s%s=%s", count++ ? ", " : "", build->constants.at[i].name->text,
+                    value_text(s, build->constants.at[i].value));
     for (const struct ast_parameter *p = c->parameters; p; p = p->next) {
         struct value v;
         if (env_lookup(env, p->name, &v) && value_is_static(v))
@@ -304,7 +309,7 @@ static void build_eager(struct sema *s, struct export *x, struct instance *in) {
     struct closure *c = in->unit;
     struct env *env = env_new(s, ENV_KERNEL, c->env, c->span);
     if (!bind_eager(s, in, &build, env)) return;
-    struct job j = {.kernel = c, .instance = in, .export = x, .doc = describe(s, c, env)};
+    struct job j = {.kernel = c, .instance = in, .export = x, .doc = describe(s, c, env, &build)};
     int errors = diag_errors(s->diag);
     struct function_ir *f = function_begin(s, &j, &build);
     if (!f) return;
@@ -333,7 +338,7 @@ static void build_factory(struct sema *s, struct export *x, struct instance *in)
         bool bound = bind_parameters(s, in->unit, VALUE_FUNCTION, &a, env) != NULL;
         s->frame = outer.up;
         if (!bound) return;
-        const char *doc = describe(s, in->unit, env);
+        const char *doc = describe(s, in->unit, env, NULL);
         struct value v = run_body(s, in->unit, env, false, in->call);
         struct job j = {.kernel = v.closure, .instance = in, .export = x, .doc = doc};
         if (v.kind == VALUE_PRIM_FUNC)

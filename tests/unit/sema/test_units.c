@@ -196,7 +196,7 @@ static const struct row rows[] = {
     /* eager */
     {"an eager kernel by keyword",
      {.text = EAGER "mm = add(M=4, N=8)\n"},
-     "function mm unit add doc \"add(block=64)\"|tensor A:f16[4, 8]|param tensor A = A|param "
+     "function mm unit add doc \"add(M=4, N=8, block=64)\"|tensor A:f16[4, 8]|param tensor A = A|param "
      "tensor B = B|param tensor C = C",
      NULL},
     {"an eager kernel by -D",
