@@ -106,6 +106,8 @@ static void on_tile(struct sema *s, const struct call *c, enum atomic_op op,
     if (scalar) {
         value = value_expr_as(s, c->arg[1], b->dtype, c->arg_span[1]);
         if (!value) return;
+        if (expr_has_load(value)) /* read once, before the first element changes */
+            value = form_let(s, NULL, value_ir(value), DTYPE_NONE, c->span).expr;
         pair_alone(&dst, &p);
     } else {
         if (!operand_of(s, c->arg[1], c->arg_span[1], "value", &src) ||

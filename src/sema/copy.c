@@ -201,6 +201,8 @@ static void fill(struct sema *s, const struct call *c, struct value v) {
     }
     struct expr *value = value_expr_as(s, v, b->dtype, c->span);
     if (!value || (b->scope != SCOPE_LOCAL && !call_as_tile(s, c))) return;
+    if (expr_has_load(value)) /* read once, before the first element is set */
+        value = form_let(s, NULL, value_ir(value), DTYPE_NONE, c->span).expr;
     mark_written(b);
     if (b->scope == SCOPE_FRAGMENT) {
         fill_fragment(s, &dst.region, value, c->span);

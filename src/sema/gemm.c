@@ -63,6 +63,14 @@ static bool check_scope(struct sema *s, const struct operand *o, bool result, co
     return false;
 }
 
+static bool check_result_apart(struct sema *s, const struct operand *o, const struct operand *c) {
+    if (o->region.buffer != c->region.buffer) return true;
+    sema_error(s, o->span, E0318,
+               "'%s' is read and summed into by one T.gemm; copy it to another fragment first",
+               o->region.buffer->name->text);
+    return false;
+}
+
 /* The last two axes are the matrix; extents before them are 1. */
 static bool matrix_of(struct sema *s, const struct operand *o, int32_t *rows, int32_t *columns) {
     const struct region *r = &o->region;
@@ -150,6 +158,7 @@ struct value build_gemm(struct sema *s, const struct call *c) {
     for (int i = 0; good && i < 3; i++)
         good = operand_of(s, c->arg[i], c->arg_span[i], names[i], &o[i]);
     for (int i = 0; good && i < 3; i++) good = check_scope(s, &o[i], i == 2, names[i]);
+    for (int i = 0; good && i < 2; i++) good = check_result_apart(s, &o[i], &o[2]);
     if (!good) return value_none();
     struct stmt *st = stmt_new(s->module, STMT_GEMM, c->span);
     st->gemm.atom = -1;

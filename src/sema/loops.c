@@ -371,6 +371,7 @@ static void leave(struct sema *s, enum stmt_kind kind, const char *what, struct 
     struct stmt *loop = s->tile->loop;
     if (loop) { /* pipelining and unrolling are wishes that a loop with exits does not meet */
         loop->loop.kind = LOOP_SERIAL;
+        loop->loop.stages = -1;
         loop->loop.var->unrolled = false;
     }
     if (s->tile->divergent) s->tile->divergent++;

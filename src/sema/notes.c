@@ -192,11 +192,30 @@ static void assume_compare(struct sema *s, enum function fn, const struct expr *
         tighten(s, var->var, INT64_MIN, strict ? n - 1 : n);
 }
 
+/* x % n == 0 */
+static bool assume_multiple(struct sema *s, const struct expr *e) {
+    int64_t n, zero;
+    const struct expr *mod = e->args[0]->kind == EXPR_OP ? e->args[0] : e->args[1];
+    const struct expr *other = mod == e->args[0] ? e->args[1] : e->args[0];
+    if (mod->kind != EXPR_OP || mod->fn != FN_FLOORMOD || !expr_is_int(other, &zero) || zero)
+        return false;
+    const struct expr *x = mod->args[0];
+    if (x->kind != EXPR_VAR || !expr_is_int(mod->args[1], &n) || n < 1) return false;
+    if (x->var->kind != VAR_DIM && x->var->kind != VAR_PARAM) return false;
+    if (x->var->divisor > 0 && n % x->var->divisor == 0) {
+        x->var->divisor = n;
+        expr_var(s->exprs, x->var)->divisor = n;
+    }
+    return true;
+}
+
 static void assume(struct sema *s, const struct expr *e) {
     if (e->kind != EXPR_OP) return;
     if (e->fn == FN_LAND) {
         assume(s, e->args[0]);
         assume(s, e->args[1]);
+    } else if (e->fn == FN_EQ && assume_multiple(s, e)) {
+        return;
     } else if (e->fn == FN_LT || e->fn == FN_LE || e->fn == FN_EQ) {
         assume_compare(s, e->fn, e->args[0], e->args[1]);
     }

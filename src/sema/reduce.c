@@ -110,8 +110,9 @@ static void reduce_tile(struct sema *s, const struct reduction *r) {
         src = staging(s, &r->src.region, r->span);
         copy_region(s, &r->src.region, &src, r->span);
     }
-    bool shared = dst.buffer->scope == SCOPE_SHARED;
-    if (shared) {
+    /* A tile that is reduced into itself is not overwritten before it is read. */
+    bool apart = dst.buffer->scope == SCOPE_SHARED || dst.buffer == src.buffer;
+    if (apart) {
         dst = staging(s, &r->dst.region, r->span);
         if (!r->clear) copy_region(s, &r->dst.region, &dst, r->span);
     }
@@ -122,7 +123,7 @@ static void reduce_tile(struct sema *s, const struct reduction *r) {
     st->reduce.op = r->op;
     st->reduce.clear = r->clear;
     st->reduce.nan = r->nan;
-    if (shared) copy_region(s, &dst, &r->dst.region, r->span);
+    if (apart) copy_region(s, &dst, &r->dst.region, r->span);
 }
 
 /* -- Private arrays ------------------------------------------------------------------------------

@@ -126,6 +126,13 @@ static const struct run_case together[] = {
      "T.reduce_bitor(p, q)\nY[0] = q\nT.reduce_max(p, q, clear=False)\nY[1] = "
      "q\nT.reduce_bitand(p, q)\nY[2] = q",
      "15 15 8"},
+    {"f = T.alloc_fragment((2, 4), 'int32')\nT.copy(X[1:3, 0:4], f)\nT.reduce_sum(f, f[:, 0:1], "
+     "dim=1)\n"
+     "T.copy(f[0, :], Y[0:4])",
+     "46 11 12 13"},
+    {"f = T.alloc_fragment((4,), 'int32')\nT.copy(X[1, 0:4], f)\nT.fill(f, f[2])\nT.copy(f, "
+     "Y[0:4])",
+     "12 12 12 12"},
     {"Y[0] = 0\nT.atomic_add(Y[0], 1)", "32"},
     {"for i in T.Parallel(4):\n    Y[i] = 0\nfor i in T.Parallel(64):\n    T.atomic_add(Y[i % 4], "
      "i // 32)",
