@@ -113,6 +113,8 @@ static void round_trip(void **state) {
     struct text again = text_new(w.a);
     tile_print(&again, m);
     assert_string_equal(again.at, everything);
+    m = read_text(&w, arena_printf(w.a, "; after place, sm_80\n\n%s", everything));
+    assert_int_equal(m->level, LEVEL_PLACED); /* comments may stand in front */
     arena_free(w.a);
 }
 
