@@ -47,22 +47,6 @@ static struct buffer *scratch_of(struct plan *p, const struct buffer *fragment) 
 
 /* -- Where the copy goes ----------------------------------------------------------------------- */
 
-struct writes {
-    const struct buffer *b;
-    bool found;
-};
-
-static void note_write(const struct access *a, void *data) {
-    struct writes *w = data;
-    if (a->buffer == w->b && (a->kind & ACCESS_WRITE)) w->found = true;
-}
-
-static bool statement_writes(struct plan *p, const struct stmt *s, const struct buffer *b) {
-    struct writes w = {b, false};
-    stmt_accesses(p->m, s, note_write, &w);
-    return w.found;
-}
-
 /* Outside of the loops that leave the fragment as it is. */
 static struct site hoisted(struct plan *p, const struct site *s, const struct buffer *fragment) {
     struct site at = *s;

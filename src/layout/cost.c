@@ -81,19 +81,19 @@ static double pressure(const struct layout *l, int bytes) {
 }
 
 double domain_cost(const struct plan *p, const struct site *s, const struct layout *domain) {
-    double cost = p->warps * (double)layout_span(domain, SPACE_REG) * s->work;
+    double cost = p->warps * (double)layout_span(domain, SPACE_REG) * s->work, staged = 0;
     for (int i = 0; i < s->views.count; i++) {
         const struct view *v = &s->views.at[i];
-        if (v->buffer->scope == SCOPE_FRAGMENT) {
-            if (layout_is_none(&v->buffer->layout)) continue;
+        double times = v->kind == (ACCESS_READ | ACCESS_WRITE) ? 2 : 1;
+        if (v->buffer->scope != SCOPE_FRAGMENT) {
+            cost += memory_cost(p, v, domain) * times;
+        } else if (!layout_is_none(&v->buffer->layout)) {
             cost += pressure(&v->buffer->layout, dtype_bytes(v->buffer->dtype));
             if (!held_in_place(domain, v, &v->buffer->layout))
-                cost += convert_cost(p, v->buffer) * (v->kind == 3 ? 2 : 1);
-        } else {
-            cost += memory_cost(p, v, domain) * (v->kind == 3 ? 2 : 1);
+                staged += convert_cost(p, v->buffer) * times * v->stage_weight;
         }
     }
-    return cost * s->weight;
+    return cost * s->weight + staged;
 }
 
 double reduce_cost(const struct plan *p, const struct layout *src, int axis) {

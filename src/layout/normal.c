@@ -233,6 +233,120 @@ static void inline_lets(struct plan *p, struct stmt *map) {
     }
 }
 
+/* -- Writes of one element of an axis ---------------------------------------------------------- */
+
+/* A MAP over i that writes f[i, k] with k the same for all iterations becomes a MAP over i and all
+ * elements j of that axis, guarded by j == k: holders write their own element and nothing is
+ * exchanged. */
+struct pin {
+    struct plan *p;
+    const struct domain *d;
+    struct buffer *b;              /* the only fragment that is written */
+    struct expr *index[TILE_RANK]; /* the only index of its accesses */
+    bool pinned[TILE_RANK];        /* axes of b that get an axis of the domain */
+    bool fits;
+};
+
+static void note_pin(const struct access *a, void *data) {
+    struct pin *n = data;
+    if (a->buffer->scope != SCOPE_FRAGMENT) return;
+    if ((a->kind & ACCESS_WRITE) && a->buffer != n->b) n->fits = false;
+    for (int k = 0; a->buffer == n->b && k < n->b->rank; k++)
+        if (a->index[k] != n->index[k]) n->fits = false;
+}
+
+static void first_write(const struct access *a, void *data) {
+    struct pin *n = data;
+    if (n->b || a->buffer->scope != SCOPE_FRAGMENT || !(a->kind & ACCESS_WRITE)) return;
+    n->b = a->buffer;
+    for (int k = 0; k < n->b->rank; k++) n->index[k] = a->index[k];
+}
+
+static bool is_axis(const struct domain *d, const struct expr *e) {
+    for (int a = 0; a < d->rank; a++)
+        if (e->kind == EXPR_VAR && e->var == d->axis[a]) return true;
+    return false;
+}
+
+/* Known before the MAP starts: not bound or loaded inside. */
+static bool is_invariant(const struct domain *d, const struct expr *e) {
+    if (expr_has_load(e) || expr_uses_kind(e, VAR_MUTABLE) || expr_uses_kind(e, VAR_LET))
+        return false;
+    for (int a = 0; a < d->rank; a++)
+        if (expr_uses_var(e, d->axis[a])) return false;
+    return true;
+}
+
+static void find_inner_loop(struct stmt *s, void *data) {
+    struct pin *n = data;
+    for (int k = 0; s->kind == STMT_FOR && k < n->b->rank; k++)
+        if (expr_uses_var(n->index[k], s->loop.var)) n->fits = false;
+}
+
+static int count_pins(struct pin *n) {
+    int pins = 0;
+    for (int k = 0; k < n->b->rank && n->fits; k++) {
+        if (is_axis(n->d, n->index[k])) continue;
+        int64_t value;
+        bool unit = n->b->extent[k] == 1 && expr_is_int(n->index[k], &value) && value == 0;
+        if (unit) continue;
+        n->fits = is_invariant(n->d, n->index[k]);
+        n->pinned[k] = true;
+        pins++;
+    }
+    return pins;
+}
+
+static struct expr *pinned_load(struct expr *e, void *data) {
+    struct pin *n = data;
+    if (e->kind != EXPR_LOAD || e->buffer != n->b) return NULL;
+    return expr_load(n->p->m->exprs, n->b, n->b->rank, n->index);
+}
+
+static void pinned_expression(struct expr **e, void *data) {
+    struct pin *n = data;
+    *e = expr_rewrite(n->p->m->exprs, *e, pinned_load, n);
+}
+
+static void pinned_statement(struct stmt *s, void *data) {
+    struct pin *n = data;
+    stmt_expressions(s, pinned_expression, n);
+    if (s->kind != STMT_STORE || s->store.buffer != n->b) return;
+    for (int k = 0; k < n->b->rank; k++) s->store.index[k] = n->index[k];
+}
+
+static void widen_to_pins(struct pin *n, struct stmt *map) {
+    struct exprs *x = n->p->m->exprs;
+    struct domain *d = &map->map.domain;
+    struct expr *test = expr_bool(x, true);
+    for (int k = 0; k < n->b->rank; k++) {
+        if (!n->pinned[k]) continue;
+        struct var *v = new_axis(n->p, d->rank, n->b->extent[k], map->span);
+        test = expr_binary(
+            x, FN_LAND, test,
+            expr_binary(x, FN_EQ, expr_var(x, v), expr_cast(x, n->index[k], DTYPE_INDEX)));
+        n->index[k] = expr_var(x, v);
+        d->extent[d->rank] = n->b->extent[k];
+        d->axis[d->rank++] = v;
+    }
+    block_walk(&map->map.body, pinned_statement, n);
+    struct stmt *guard = stmt_new(n->p->m, STMT_IF, map->span);
+    guard->branch.test = test;
+    guard->branch.then = map->map.body;
+    map->map.body = (struct block){guard, guard};
+}
+
+static void pin_writes(struct plan *p, struct stmt *map) {
+    struct pin n = {.p = p, .d = &map->map.domain, .fits = true};
+    for (struct stmt *s = map->map.body.first; s; s = s->next)
+        stmt_accesses(p->m, s, first_write, &n);
+    if (!n.b) return;
+    for (struct stmt *s = map->map.body.first; s; s = s->next) stmt_accesses(p->m, s, note_pin, &n);
+    block_walk(&map->map.body, find_inner_loop, &n);
+    int pins = n.fits ? count_pins(&n) : 0;
+    if (pins && n.fits && n.d->rank + pins <= TILE_RANK) widen_to_pins(&n, map);
+}
+
 /* -- Walk -------------------------------------------------------------------------------------- */
 
 static void normalise_block(struct normaliser *n, struct block *b) {
@@ -246,7 +360,10 @@ static void normalise_block(struct normaliser *n, struct block *b) {
             normalise_block(n, &s->branch.then);
             normalise_block(n, &s->branch.otherwise);
             break;
-        case STMT_MAP: inline_lets(n->p, s); break;
+        case STMT_MAP:
+            inline_lets(n->p, s);
+            pin_writes(n->p, s);
+            break;
         case STMT_GEMM: normalise_gemm(n, s); break;
         case STMT_REDUCE: normalise_reduce(n, s); break;
         case STMT_COPY: normalise_copy(n, s); break;

@@ -14,6 +14,7 @@ struct view {
     bool pinned;         /* in place, and an axis of more than one element has a constant index */
     int axis[TILE_RANK]; /* in place: domain axis of each buffer axis; -1: constant */
     struct expr *index[TILE_RANK]; /* as written; for a COPY base + axis */
+    double stage_weight; /* FRAGMENT only read: how often a scratch copy of it would be made */
     /* GLOBAL and SHARED: the element offset as a function of the domain axes. */
     bool affine;
     int64_t coefficient[TILE_RANK]; /* by domain axis, in elements; symbolic strides: a stand-in */
@@ -63,8 +64,7 @@ struct plan {
 /* -- normal.c: rewrites that leave gemm and reduce operands whole fragments -------------------- */
 void normalise(struct plan *p);
 
-/* -- defer.c: reductions that accumulate over a loop move behind it ------------------------------
- */
+/* -- defer.c: reductions that accumulate over a loop move behind it ---------------------------- */
 void defer(struct plan *p);
 enum function reduce_function(const struct stmt *r); /* what combines two elements */
 
@@ -91,6 +91,7 @@ void put_after(struct site *s, struct stmt *new_stmt);
 void collect_sites(struct plan *p);
 /* The domain of a MAP or COPY; NULL of others. */
 struct domain *site_domain(const struct site *s);
+bool statement_writes(struct plan *p, const struct stmt *s, const struct buffer *b);
 /* How `index` of a fragment looks from the domain. */
 void view_classify(struct view *v, const struct domain *d);
 

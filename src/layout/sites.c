@@ -1,6 +1,8 @@
 /* sites.c: reads a kernel into sites and views. */
 #include "layout/plan.h"
 
+enum { LOOP_WEIGHT = 8 }; /* a loop runs so often, for all that is known */
+
 /* -- How an access looks from the domain ------------------------------------------------------- */
 
 static int axis_index(const struct domain *d, const struct expr *e) {
@@ -198,13 +200,43 @@ static void add_site(struct collector *c, struct stmt *s) {
     block_walk(&s->map.body, visit_work, at);
 }
 
+struct writes {
+    const struct buffer *b;
+    bool found;
+};
+
+static void note_write(const struct access *a, void *data) {
+    struct writes *w = data;
+    if (a->buffer == w->b && (a->kind & ACCESS_WRITE)) w->found = true;
+}
+
+bool statement_writes(struct plan *p, const struct stmt *s, const struct buffer *b) {
+    struct writes w = {b, false};
+    stmt_accesses(p->m, s, note_write, &w);
+    return w.found;
+}
+
+/* A copy of what a view reads is made outside of the loops that leave the fragment as it is. */
+static void weigh_views(struct plan *p, struct site *s) {
+    for (int i = 0; i < s->views.count; i++) {
+        struct view *v = &s->views.at[i];
+        v->stage_weight = s->weight;
+        if (v->buffer->scope != SCOPE_FRAGMENT || (v->kind & ACCESS_WRITE)) continue;
+        for (const struct nest *n = s->nest; n; n = n->outer) {
+            if (n->stmt->kind == STMT_IF) continue;
+            if (statement_writes(p, n->stmt, v->buffer)) break;
+            v->stage_weight /= LOOP_WEIGHT;
+        }
+    }
+}
+
 static void collect_block(struct collector *c, struct block *b);
 
 static void enter(struct collector *c, struct stmt *s) {
     struct nest *n = arena_make(c->p->arena, struct nest);
     *n = (struct nest){s, c->block, c->nest};
     c->nest = n;
-    if (s->kind == STMT_FOR || s->kind == STMT_WHILE) c->weight *= 8;
+    if (s->kind == STMT_FOR || s->kind == STMT_WHILE) c->weight *= LOOP_WEIGHT;
 }
 
 static void collect_statement(struct collector *c, struct stmt *s) {
@@ -233,6 +265,7 @@ void collect_sites(struct plan *p) {
     struct collector c = {.p = p, .weight = 1};
     p->sites.count = 0;
     collect_block(&c, &p->k->body);
+    for (int i = 0; i < p->sites.count; i++) weigh_views(p, &p->sites.at[i]);
 }
 
 struct domain *site_domain(const struct site *s) {

@@ -133,6 +133,29 @@ static void columns(struct rig *r, const int *s) { reduced(r, s, 0, false, REDUC
 static void most(struct rig *r, const int *s) { reduced(r, s, 1, false, REDUCE_ABSMAX); }
 static void least(struct rig *r, const int *s) { reduced(r, s, 0, true, REDUCE_MIN); }
 
+/* for k: x[i, k] = x[i, k] * 2 + z[i] */
+static void pinned(struct rig *r, const int *s) {
+    struct buffer *x = loaded(r, "x", s[0], s[1]), *z = loaded(r, "z", s[0], 0);
+    struct stmt *loop = rig_loop(r, LOOP_SERIAL, s[1] < 3 ? s[1] : 3, -1);
+    r->at = &loop->loop.body;
+    struct expr *i, *k = rig_var(r, loop->loop.var);
+    struct stmt *m = rig_map(r, 1, s, &i, NULL);
+    struct expr *v = op(r, FN_MUL, rig_load(r, x, i, k), expr_float(r->m->exprs, 2, DTYPE_F32));
+    rig_store(r, &m->map.body, x, i, k, op(r, FN_ADD, v, rig_load(r, z, i, NULL)));
+    r->at = &r->k->body;
+    stored(r, "y", x);
+}
+
+/* A sum of halves in single precision. */
+static void widened(struct rig *r, const int *s) {
+    struct buffer *g = rig_global(r, "x", DTYPE_F16, 2, s);
+    struct buffer *x = rig_buffer(r, SCOPE_SHARED, "x_shared", DTYPE_F16, 2, s);
+    struct buffer *row = fragment(r, "row", s[0], 0);
+    rig_copy(r, rig_region(r, g, NULL, s), rig_region(r, x, NULL, NULL));
+    rig_reduce(r, x, row, 1, REDUCE_SUM, true);
+    stored(r, "y", row);
+}
+
 /* for k: x += 1; s[i] += sum(|x[i, :]|): completed behind the loop */
 static void accumulated(struct rig *r, const int *s) {
     struct buffer *x = loaded(r, "x", s[0], s[1]), *out = loaded(r, "z", s[0], 0);
@@ -227,6 +250,8 @@ static void test_forms(void **state) {
         {"columns", columns, 0},
         {"most", most, 0},
         {"least", least, 0},
+        {"pinned", pinned, 0},
+        {"widened", widened, 0},
         {"accumulated", accumulated, 0},
         {"everything", everything, 0},
         {"shared turn", shared_turn, 0},
