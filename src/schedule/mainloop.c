@@ -29,26 +29,34 @@ static bool is_loaded(const struct loads *loads, const struct buffer *b) {
     return false;
 }
 
-static int blocks_by_registers(const struct place_in *in, int registers) {
+enum {
+    SMALL_TILE = 64,  /* accumulators below which more blocks do more than the double buffer */
+    DOUBLE_BASE = 16, /* registers beside accumulators and fragments (measured: 16 to 28) */
+    SINGLE_BASE = 12
+};
+
+/* Blocks on an SM: as many as registers, threads and the rings in shared memory allow. */
+static int blocks_on_sm(const struct place_in *in, const struct loads *loads, int registers) {
+    const struct target *t = in->module->target;
     int each = (registers + 7) / 8 * 8 * in->kernel->threads;
-    return each > 0 ? in->module->target->registers_sm / each : 0;
+    int blocks = each > 0 ? t->registers_sm / each : 0;
+    int64_t bytes = 1024;
+    for (int i = 0; i < loads->buffers.count; i++)
+        bytes += shared_bytes_of(loads->buffers.at[i], 0);
+    if (blocks > t->shared_sm / bytes) blocks = (int)(t->shared_sm / bytes);
+    if (blocks > t->threads_sm / in->kernel->threads) blocks = t->threads_sm / in->kernel->threads;
+    return blocks;
 }
 
-enum {
-    SMALL_TILE = 64,
-    SINGLE_BASE = 40
-}; /* accumulators; what the general form adds to its fragments */
-
-/* The double buffer pays for large warp tiles, if it costs neither a spill nor a second block. */
+/* The double buffer pays for large warp tiles, if it costs neither a spill nor the second block. */
 static bool registers_allow(const struct place_in *in, const struct stmt *gemm,
-                            const struct steps *s) {
+                            const struct loads *loads, const struct steps *s) {
     int accumulators = fragment_registers(gemm->gemm.c.buffer), fragments = steps_registers(s);
     int live = live_registers(in->module, in->kernel, gemm);
-    int needed = live + 2 * fragments + REGISTERS_BASE;
-    if (accumulators < SMALL_TILE || needed > in->module->target->registers_thread) return false;
-    int blocks = blocks_by_registers(in, needed);
-    int general = blocks_by_registers(in, live + fragments + SINGLE_BASE);
-    return blocks >= 1 && (blocks >= 2 || general < 2);
+    if (accumulators < SMALL_TILE) return false;
+    if (live + 2 * fragments + REGISTERS_BASE > in->module->target->registers_thread) return false;
+    int blocks = blocks_on_sm(in, loads, live + 2 * fragments + DOUBLE_BASE);
+    return blocks >= 2 || blocks_on_sm(in, loads, live + fragments + SINGLE_BASE) < 2;
 }
 
 static bool is_fixed(const struct region *r) {
@@ -70,7 +78,7 @@ bool mainloop_fits(struct place_in in, const struct stmt *loop, const struct loa
         if (!loads->at.at[i].async) return false;
     if (!is_fixed(&gemm->gemm.a) || !is_fixed(&gemm->gemm.b)) return false;
     struct steps s = steps_of(in, gemm);
-    return s.rest == 0 && s.count % 2 == 0 && registers_allow(&in, gemm, &s);
+    return s.rest == 0 && s.count % 2 == 0 && registers_allow(&in, gemm, loads, &s);
 }
 
 static void read_slot(struct stmt *gemm, struct expr *slot) {

@@ -25,10 +25,12 @@ static int64_t stmt_work(const struct stmt *s, int threads) {
         for (int i = 0; i < s->reduce.src.buffer->rank; i++) elements *= s->reduce.src.extent[i];
         return (elements + threads - 1) / threads;
     }
-    case STMT_IF: return body_work(&s->branch.then, threads) + body_work(&s->branch.otherwise, threads);
+    case STMT_IF:
+        return body_work(&s->branch.then, threads) + body_work(&s->branch.otherwise, threads);
     case STMT_FOR: {
         int64_t trip = loop_trip(s);
-        return trip < 0 || trip > MAX_TRIP ? MAX_WORK + 1 : trip * body_work(&s->loop.body, threads);
+        return trip < 0 || trip > MAX_TRIP ? MAX_WORK + 1
+                                           : trip * body_work(&s->loop.body, threads);
     }
     case STMT_GEMM:
     case STMT_WHILE:
@@ -50,7 +52,8 @@ static void consider(struct stmt *s, void *data) {
     const struct kernel *k = data;
     if (s->kind != STMT_FOR || s->loop.kind != LOOP_SERIAL) return;
     int64_t trip = loop_trip(s);
-    if (trip <= 0 || trip > MAX_TRIP || trip * body_work(&s->loop.body, k->threads) > MAX_WORK) return;
+    if (trip <= 0 || trip > MAX_TRIP || trip * body_work(&s->loop.body, k->threads) > MAX_WORK)
+        return;
     s->loop.kind = LOOP_UNROLL;
     s->loop.factor = 0;
     s->loop.var->unrolled = true;
