@@ -68,25 +68,30 @@ static void meet_bound(struct bound_search *b, const struct buffer *buffer, int 
             b->bound = buffer->extent[i];
 }
 
+/* What is evaluated only under a condition bounds nothing. */
 static void search_expr(const struct expr *e, struct bound_search *b) {
+    bool lazy = e->kind == EXPR_SELECT;
+    if (e->kind == EXPR_OP) lazy = e->fn == FN_LAND || e->fn == FN_LOR;
     if (e->kind == EXPR_LOAD) meet_bound(b, e->buffer, e->count, e->args);
-    for (int i = 0; i < e->count; i++) search_expr(e->args[i], b);
+    for (int i = 0; i < (lazy ? 1 : e->count); i++) search_expr(e->args[i], b);
 }
 
 static void visit_expr(struct expr **e, void *data) {
     if (*e) search_expr(*e, data);
 }
 
-static void visit_stmt(struct stmt *st, void *data) {
-    if (st->kind == STMT_STORE)
-        meet_bound(data, st->store.buffer, st->store.count, st->store.index);
-    stmt_expressions(st, visit_expr, data);
+static void search_body(const struct block *body, struct bound_search *b) {
+    for (struct stmt *st = body->first; st; st = st->next) {
+        if (st->kind == STMT_STORE)
+            meet_bound(b, st->store.buffer, st->store.count, st->store.index);
+        stmt_expressions(st, visit_expr, b);
+    }
 }
 
 /* A tile indexed by the axis is in bounds by contract, so its extent bounds the loop. */
 static int64_t padded_extent(struct sema *s, struct block *body, const struct axis *a) {
     struct bound_search b = {expr_var(s->exprs, a->var), 0};
-    block_walk(body, visit_stmt, &b);
+    search_body(body, &b);
     if (!b.bound && a->extent->hi > 0 && a->extent->hi <= PADDED) b.bound = a->extent->hi;
     return b.bound;
 }

@@ -49,6 +49,9 @@ static const struct run_case copies[] = {
 
 static const struct run_case control[] = {
     {"for i in T.Parallel(n):\n    Y[i] = X[0, i]", "0 1 2 3 4 -1"},
+    {"g = T.alloc_shared((2,), 'int32')\nT.fill(g, 0)\nfor i in T.Parallel(n):\n    if i < 2:\n"
+     "        g[i] = i\n    Y[i] = 7\nfor i in T.Parallel(n - 3):\n    Y[8 + i] = g[i]",
+     "7 7 7 7 7 -1 -1 -1 0 1 -1"},
     {"for i in range(7, 0, -3):\n    Y[i] = i", "-1 1 -1 -1 4 -1 -1 7 -1"},
     {"for i in T.serial(1, 8, 3):\n    Y[i] = i", "-1 1 -1 -1 4 -1 -1 7 -1"},
     {"for i in T.Pipelined(3, num_stages=2):\n    Y[i] = i\nfor i in T.unroll(4, 6):\n    Y[i] = i",
