@@ -67,6 +67,69 @@ static bool block_has(struct block *b, enum stmt_kind kind) {
     return false;
 }
 
+/* -- serial loops that pay to unroll: light bodies whose reads then overlap -------------------------- */
+enum { LONGEST_UNROLLED = 32, UNROLLED_REGISTERS = 512, PARTLY_REGISTERS = 64 };
+
+struct weight {
+    int64_t registers; /* elements that a thread handles in one iteration */
+    bool heavy;        /* loops, tensor cores or barriers inside */
+};
+
+static void weigh(struct stmt *t, void *data)
+{
+    struct weight *w = data;
+
+    switch (t->kind) {
+    case STMT_FOR:
+    case STMT_WHILE:
+    case STMT_GEMM:
+    case STMT_BARRIER:
+    case STMT_WAIT:
+    case STMT_COMMIT:
+    case STMT_BREAK:
+    case STMT_CONTINUE:
+    case STMT_PRINT:
+        w->heavy = true;
+        break;
+    case STMT_MAP:
+        w->registers += layout_span(&t->map.domain.layout, SPACE_REG);
+        break;
+    case STMT_COPY:
+        w->registers += layout_span(&t->copy.domain.layout, SPACE_REG);
+        break;
+    default:
+        w->registers++;
+    }
+}
+
+static int32_t serial_unroll(struct stmt *t)
+{
+    struct weight w = {0, false};
+    int64_t lo, hi, trips;
+
+    block_walk(&t->loop.body, weigh, &w);
+    if (w.heavy || w.registers == 0)
+        return 1;
+    if (!expr_is_int(t->loop.lo, &lo) || !expr_is_int(t->loop.hi, &hi) || t->loop.step != 1)
+        return w.registers <= PARTLY_REGISTERS / 4 ? 4 : 1;
+    trips = hi - lo;
+    if (trips <= LONGEST_UNROLLED && trips * w.registers <= UNROLLED_REGISTERS)
+        return 0;
+    return w.registers <= PARTLY_REGISTERS / 4 ? 4 : w.registers <= PARTLY_REGISTERS / 2 ? 2 : 1;
+}
+
+static int32_t unroll_of(struct stmt *t)
+{
+    switch (t->loop.kind) {
+    case LOOP_UNROLL:
+        return t->loop.factor;
+    case LOOP_VECTOR:
+        return 0;
+    default:
+        return serial_unroll(t);
+    }
+}
+
 static void lower_for(struct lowering *l, struct site *s, struct stmt *t) {
     struct expr *lo = value_lower(l, s, t->loop.lo), *hi = value_lower(l, s, t->loop.hi);
     struct kblock *saved = l->out;
@@ -77,9 +140,7 @@ static void lower_for(struct lowering *l, struct site *s, struct stmt *t) {
     k->loop.lo = lo;
     k->loop.hi = hi;
     k->loop.step = t->loop.step;
-    k->loop.unroll = t->loop.kind == LOOP_UNROLL   ? t->loop.factor
-                     : t->loop.kind == LOOP_VECTOR ? 0
-                                                   : 1;
+    k->loop.unroll = unroll_of(t);
     l->out = &k->loop.body;
     l->main_loop += main_loop;
     lower_list(l, s, &t->loop.body);
