@@ -150,18 +150,50 @@ void diag_set_limit(struct diag *d, int errors) { d->limit = errors > 0 ? errors
 /* -- Errors that turn out to be warnings ---------------------------------------------------------
  */
 
+/* After entries changed: of those that became alike the first stays. */
+static void enter_again(struct diag *d) {
+    int kept = 0;
+    memset(d->seen, 0, sizeof *d->seen * (size_t)d->seen_room);
+    for (int i = 0; i < d->entries.count; i++) {
+        struct diag_entry *e = d->entries.at[i], **slot = slot_of(d, e);
+        d->errors -= *slot && e->error;
+        d->warnings -= *slot && !e->error;
+        if (*slot) continue;
+        d->entries.at[kept++] = *slot = e;
+    }
+    d->entries.count = kept;
+    d->last = NULL;
+}
+
 int diag_mark(const struct diag *d) { return d->entries.count; }
 
 void diag_demote(struct diag *d, int mark, enum diag_code code, const char *prefix) {
     for (int i = mark; i < d->entries.count; i++) {
         struct diag_entry *e = d->entries.at[i];
-        if (!e->error) continue;
+        if (!e->error || e->was) continue;
+        e->was = e->message;
+        e->was_code = e->code;
         e->message = arena_printf(d->arena, "%s%s", prefix, e->message);
         e->code = code;
         e->error = e->promoted = d->state[code] == DIAG_AS_ERROR;
         d->errors -= !e->error;
         d->warnings += !e->error;
     }
-    memset(d->seen, 0, sizeof *d->seen * (size_t)d->seen_room);
-    for (int i = 0; i < d->entries.count; i++) *slot_of(d, d->entries.at[i]) = d->entries.at[i];
+    enter_again(d);
+}
+
+void diag_restore(struct diag *d) {
+    if (!d->entries.count) return;
+    for (int i = 0; i < d->entries.count; i++) {
+        struct diag_entry *e = d->entries.at[i];
+        if (!e->was) continue;
+        d->errors += !e->error;
+        d->warnings -= !e->error;
+        e->message = e->was;
+        e->code = e->was_code;
+        e->error = true;
+        e->promoted = rows[e->code].severity == SEVERITY_WARNING;
+        e->was = NULL;
+    }
+    enter_again(d);
 }

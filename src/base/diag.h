@@ -52,6 +52,9 @@ void diag_set_limit(struct diag *d, int errors); /* 0: none */
 int diag_mark(const struct diag *d);
 void diag_demote(struct diag *d, int mark, enum diag_code code, const char *prefix);
 
+/* Takes back what diag_demote did; what is then said twice is said once. */
+void diag_restore(struct diag *d);
+
 /* Prints everything collected, in the order of reporting, with a summary line (text form). */
 void diag_print_text(const struct diag *d, struct text *out, bool color);
 void diag_print_json(const struct diag *d, struct text *out);

@@ -25,6 +25,8 @@ struct diag_entry {
     bool promoted;
     struct span span;
     const char *message;
+    const char *was; /* before diag_demote; NULL: as reported */
+    enum diag_code was_code;
     VEC(struct diag_note) notes;
     VEC(struct diag_fix) fixes;
 };

@@ -172,6 +172,7 @@ static void run_targets(struct compilation *c) {
     if (!o->archs_named && last > 0 && !ok[last] && failed <= last)
         diag_demote(c->diag, mark[last], W_ARCH,
                     arena_printf(c->arena, "left out of %s: ", o->archs[last]->name));
+    if (failed == o->arch_count) diag_restore(c->diag);
 }
 
 static void print_times(const struct compilation *c) {

@@ -208,6 +208,31 @@ static void messages_are_harmless(void **state) {
     assert_non_null(strstr(text_of(state, d), "'\xef\xbf\xbd[31m'\ntable [E0101]\n"));
 }
 
+/* The driver's way with several architectures: errors of one that failed become warnings while
+ * others may succeed, and errors again if none did. */
+static void demoted_errors_come_back_once(void **state) {
+    struct diag *d = on(state, "abc");
+    diag_report(d, (struct span){1, 2}, W_SIGN, "w");
+    int mark = diag_mark(d);
+    diag_report(d, (struct span){0, 1}, E0101, "m");
+    diag_note(d, (struct span){0, 1}, "n");
+    diag_demote(d, mark, W_ARCH, "left out: ");
+    assert_int_equal(diag_errors(d), 0);
+    assert_int_equal(diag_warnings(d), 2);
+    assert_non_null(strstr(text_of(state, d), "warning: left out: m [-Warch]"));
+    diag_report(d, (struct span){0, 1}, E0101, "m");
+    diag_report(d, (struct span){0, 1}, E0101, "other");
+    assert_int_equal(diag_errors(d), 2);
+    diag_restore(d);
+    assert_int_equal(diag_errors(d), 2);
+    assert_int_equal(diag_warnings(d), 1);
+    const char *text = text_of(state, d);
+    assert_null(strstr(text, "left out"));
+    assert_non_null(strstr(text, "error: m [E0101]"));
+    assert_non_null(strstr(text, "note: n"));
+    assert_null(strstr(strstr(text, "error: m") + 1, "error: m"));
+}
+
 static void codes_are_found_by_their_text(void **state) {
     (void)state;
     for (int i = 0; i < DIAG_CODE_COUNT; i++) {
@@ -230,6 +255,7 @@ int main(void) {
         T(json_is_one_line_each),
         T(remarks_are_kept_apart),
         T(messages_are_harmless),
+        T(demoted_errors_come_back_once),
         T(codes_are_found_by_their_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
