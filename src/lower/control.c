@@ -67,7 +67,8 @@ static bool block_has(struct block *b, enum stmt_kind kind) {
     return false;
 }
 
-/* -- serial loops that pay to unroll: light bodies whose reads then overlap -------------------------- */
+/* -- serial loops that pay to unroll: light bodies whose reads then overlap
+ * -------------------------- */
 enum { LONGEST_UNROLLED = 32, UNROLLED_REGISTERS = 512, PARTLY_REGISTERS = 64 };
 
 struct weight {
@@ -75,8 +76,7 @@ struct weight {
     bool heavy;        /* loops, tensor cores or barriers inside */
 };
 
-static void weigh(struct stmt *t, void *data)
-{
+static void weigh(struct stmt *t, void *data) {
     struct weight *w = data;
 
     switch (t->kind) {
@@ -88,45 +88,31 @@ static void weigh(struct stmt *t, void *data)
     case STMT_COMMIT:
     case STMT_BREAK:
     case STMT_CONTINUE:
-    case STMT_PRINT:
-        w->heavy = true;
-        break;
-    case STMT_MAP:
-        w->registers += layout_span(&t->map.domain.layout, SPACE_REG);
-        break;
-    case STMT_COPY:
-        w->registers += layout_span(&t->copy.domain.layout, SPACE_REG);
-        break;
-    default:
-        w->registers++;
+    case STMT_PRINT: w->heavy = true; break;
+    case STMT_MAP: w->registers += layout_span(&t->map.domain.layout, SPACE_REG); break;
+    case STMT_COPY: w->registers += layout_span(&t->copy.domain.layout, SPACE_REG); break;
+    default: w->registers++;
     }
 }
 
-static int32_t serial_unroll(struct stmt *t)
-{
+static int32_t serial_unroll(struct stmt *t) {
     struct weight w = {0, false};
     int64_t lo, hi, trips;
 
     block_walk(&t->loop.body, weigh, &w);
-    if (w.heavy || w.registers == 0)
-        return 1;
+    if (w.heavy || w.registers == 0) return 1;
     if (!expr_is_int(t->loop.lo, &lo) || !expr_is_int(t->loop.hi, &hi) || t->loop.step != 1)
         return w.registers <= PARTLY_REGISTERS / 4 ? 4 : 1;
     trips = hi - lo;
-    if (trips <= LONGEST_UNROLLED && trips * w.registers <= UNROLLED_REGISTERS)
-        return 0;
+    if (trips <= LONGEST_UNROLLED && trips * w.registers <= UNROLLED_REGISTERS) return 0;
     return w.registers <= PARTLY_REGISTERS / 4 ? 4 : w.registers <= PARTLY_REGISTERS / 2 ? 2 : 1;
 }
 
-static int32_t unroll_of(struct stmt *t)
-{
+static int32_t unroll_of(struct stmt *t) {
     switch (t->loop.kind) {
-    case LOOP_UNROLL:
-        return t->loop.factor;
-    case LOOP_VECTOR:
-        return 0;
-    default:
-        return serial_unroll(t);
+    case LOOP_UNROLL: return t->loop.factor;
+    case LOOP_VECTOR: return 0;
+    default: return serial_unroll(t);
     }
 }
 

@@ -73,6 +73,16 @@ static int xor_top(const struct layout *layout, int shift) {
     return top;
 }
 
+/* No bit below is changed by an XOR term. */
+static int xor_bottom(const struct layout *layout, int shift) {
+    int bottom = 62, i;
+
+    for (i = 0; i < layout->xors; i++)
+        if (layout->xor_term[i].target + shift < bottom)
+            bottom = layout->xor_term[i].target + shift;
+    return bottom;
+}
+
 static uint64_t piece_bits(const struct piece *p) {
     int low = log2_of(p->scale), width = 0;
 
@@ -95,31 +105,31 @@ static bool pieces_linear(const struct pieces *p, int top) {
     return true;
 }
 
-/* Splits loop pieces at bit `top`, so that the upper part needs no XOR. */
-static bool split_pieces(struct lowering *l, struct pieces *p, int top) {
+static bool of_thread(const struct piece *p) {
+    return p->kind == FIELD_LANE || p->kind == FIELD_WARP;
+}
+
+/* Cuts pieces that are no thread's at a bit, so that one side of it needs no XOR. */
+static bool split_pieces(struct lowering *l, struct pieces *p, int bit) {
     struct piece *low, high;
     int64_t below;
     int i, count = p->count;
 
     for (i = 0; i < count; i++) {
         low = &p->at[i];
-        below = ((int64_t)1 << top) / low->scale;
-        if (low->kind != FIELD_LOOP || below <= 1 || low->radix <= below || low->radix % below)
+        below = ((int64_t)1 << bit) / low->scale;
+        if (of_thread(low) || low->kind == FIELD_UNIFORM || below <= 1 || low->radix <= below)
             continue;
         if (p->count == PIECES) return false;
         high = *low;
         high.scale *= below;
-        high.radix /= below;
+        high.radix = (high.radix + below - 1) / below;
         high.value = expr_binary(l->x, FN_FLOORDIV, low->value, ix(l, below));
         low->value = expr_binary(l->x, FN_FLOORMOD, low->value, ix(l, below));
         low->radix = below;
         p->at[p->count++] = high;
     }
     return true;
-}
-
-static bool of_thread(const struct piece *p) {
-    return p->kind == FIELD_LANE || p->kind == FIELD_WARP;
 }
 
 static struct expr *add_piece(struct lowering *l, struct expr *sum, const struct piece *p) {
@@ -206,7 +216,8 @@ struct expr *shared_offset(struct lowering *l, const struct buffer *b, const str
     }
     for (i = 0; i < p.count; i++) p.at[i].scale *= dtype_bytes(b->dtype);
     z.top = xor_top(&b->layout, z.shift);
-    if (!pieces_linear(&p, z.top) || !split_pieces(l, &p, z.top))
+    if (!pieces_linear(&p, z.top) || !split_pieces(l, &p, xor_bottom(&b->layout, z.shift)) ||
+        !split_pieces(l, &p, z.top))
         return apply_xors(l, &b->layout, z.shift, all_pieces(l, &p));
     return linear_offset(l, &z, &p);
 }

@@ -172,7 +172,7 @@ static int32_t widest(const struct vector *v, bool partial) {
 
 struct vector vector_of(struct lowering *l, const struct group *g, struct buffer *b,
                         struct expr *const *index) {
-    struct vector v = {.buffer = b, .count = g->count, .broadcast = true};
+    struct vector v = {.buffer = b, .count = g->count, .broadcast = g->count > 1};
     int32_t e, bits = dtype_bits(b->dtype);
     struct site s;
 
