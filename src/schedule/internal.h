@@ -71,9 +71,6 @@ int fragment_registers(const struct buffer *b);
 /* Registers of the fragments and locals that live while `at` runs. */
 int live_registers(struct module *m, struct kernel *k, const struct stmt *at);
 
-/* -- unroll.c: serial loops with a small constant trip count and a small body become UNROLL ---- */
-void unroll_short_loops(struct kernel *k);
-
 /* -- async.c ----------------------------------------------------------------------------------- */
 /* May the COPY be done by cp.async? If not, *why says so in words. */
 bool copy_can_be_async(const struct module *m, const struct stmt *copy, const char **why);
@@ -171,12 +168,13 @@ struct hazard {
 };
 struct hazards *hazards_new(struct module *m, struct arena *scratch, struct kernel *k);
 const struct outline *hazards_outline(const struct hazards *h);
-/* What is to be inserted in front of a node. */
+/* What is to be inserted in front of a node; at place node + (number of nodes): at the end of the
+ * loop's body. */
 struct fence {
     bool commit, barrier;
     int wait; /* -1: none */
 };
-struct fence *hazards_fence(struct hazards *h, int node);
+struct fence *hazards_fence(struct hazards *h, int place);
 /* Runs through the kernel with the fences; the hazards found are in *list, each pair once. */
 int hazards_find(struct hazards *h, struct hazard const **list);
 /* Could x and y share storage: does something order every access of one against each of the other?

@@ -267,7 +267,6 @@ void pipeline(struct module *m) {
     for (int f = 0; f < m->functions.count; f++)
         for (int k = 0; k < m->functions.at[f]->kernels.count; k++) {
             struct function_ir *function = m->functions.at[f];
-            unroll_short_loops(function->kernels.at[k]);
             pipeline_kernel((struct place_in){
                 .module = m, .function = function, .kernel = function->kernels.at[k]});
         }
