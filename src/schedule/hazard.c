@@ -247,6 +247,13 @@ static void leave_loop(struct hazards *h, int loop, struct state *s) {
     *s = merged;
 }
 
+static void run_fence(struct hazards *h, int place, struct state *s) {
+    const struct fence *f = &h->fences[place];
+    if (f->commit) state_commit(s);
+    if (f->wait >= 0) state_wait(s, f->wait);
+    if (f->barrier) state_barrier(s);
+}
+
 static void run_loop(struct hazards *h, int node, struct state *s) {
     const struct stmt *stmt = h->outline.nodes.at[node].stmt;
     bool always = stmt->kind == STMT_FOR && loop_trip(stmt) > 0;
@@ -262,6 +269,7 @@ static void run_loop(struct hazards *h, int node, struct state *s) {
         if (stmt->kind == STMT_WHILE) touch(h, node, &body);
         if (pass == 0 && !always) state_join(h, &out, &body);
         run_children(h, node, false, &body, &j);
+        if (!body.dead) run_fence(h, node + h->outline.nodes.count, &body);
         state_join(h, &body, &j.again);
         back_edge(h, node, &body);
         state_join(h, &out, &j.leave);
@@ -291,13 +299,6 @@ static void run_branch(struct hazards *h, int node, struct state *s, struct jump
     run_children(h, node, false, s, j);
     run_children(h, node, true, &other, j);
     state_join(h, s, &other);
-}
-
-static void run_fence(struct hazards *h, int node, struct state *s) {
-    const struct fence *f = &h->fences[node];
-    if (f->commit) state_commit(s);
-    if (f->wait >= 0) state_wait(s, f->wait);
-    if (f->barrier) state_barrier(s);
 }
 
 static void run_node(struct hazards *h, int node, struct state *s, struct jumps *j) {

@@ -8,93 +8,110 @@
 #include "internal.h"
 #include "schedule.h"
 
-/* The ancestor of `node` (or itself) that stands in the innermost block around both. */
-static int lifted(const struct outline *o, int first, int node) {
-    int at = node;
-    while (at >= 0) {
-        int p = o->nodes.at[at].parent;
-        if (p < 0 || (p <= first && first < o->nodes.at[p].end)) return at;
+static bool encloses(const struct outline *o, int outer, int node) {
+    return outer < node && node < o->nodes.at[outer].end;
+}
+
+/* Where a fence cuts all ways from `first` to `second` and runs seldom: in front of the ancestor of
+ * `second` (or itself) in the innermost block around both. The test of a WHILE follows the end of
+ * its body. */
+static int lifted(const struct outline *o, int first, int second) {
+    if (encloses(o, second, first) && o->nodes.at[second].stmt->kind == STMT_WHILE)
+        return second + o->nodes.count;
+    int at = second;
+    for (int p = o->nodes.at[at].parent; p >= 0; p = o->nodes.at[at].parent) {
+        if (p == first || encloses(o, p, first)) return at;
         at = p;
     }
-    return node;
+    return at;
 }
 
 /* -- Waits ------------------------------------------------------------------------------------- */
 
-static void add_wait(struct hazards *h, const struct hazard *z) {
-    struct fence *f = hazards_fence(h, lifted(hazards_outline(h), z->first, z->second));
-    f->commit |= z->uncommitted;
-    if (f->wait < 0 || z->groups < f->wait) f->wait = z->groups;
+static bool add_wait(struct fence *f, int groups, bool commit) {
+    struct fence before = *f;
+    f->commit |= commit;
+    if (f->wait < 0 || groups < f->wait) f->wait = groups;
+    return before.wait != f->wait || before.commit != f->commit;
 }
 
-/* One at a time: a wait may serve later accesses too. Falls back to waiting right at the access. */
+/* One at a time, since a wait may serve later accesses too. */
 static void place_waits(struct hazards *h) {
     const struct hazard *list;
-    for (int round = 0; round < 1000; round++) {
-        int count = hazards_find(h, &list), late = -1;
-        for (int i = 0; i < count && late < 0; i++)
-            if (list[i].groups >= 0) late = i;
-        if (late < 0) return;
-        struct fence before =
-            *hazards_fence(h, lifted(hazards_outline(h), list[late].first, list[late].second));
-        add_wait(h, &list[late]);
-        struct fence after =
-            *hazards_fence(h, lifted(hazards_outline(h), list[late].first, list[late].second));
-        if (before.wait != after.wait || before.commit != after.commit) continue;
-        struct fence *f = hazards_fence(h, list[late].second);
-        if (f->wait == 0 && f->commit) return;
-        f->wait = 0;
-        f->commit = true;
+    for (bool changed = true; changed;) {
+        int count = hazards_find(h, &list);
+        changed = false;
+        for (int i = 0; i < count && !changed; i++) {
+            const struct hazard *z = &list[i];
+            if (z->groups < 0) continue;
+            int place = lifted(hazards_outline(h), z->first, z->second);
+            changed = add_wait(hazards_fence(h, place), z->groups, z->uncommitted) ||
+                      add_wait(hazards_fence(h, z->second), 0, true);
+        }
     }
 }
 
 /* -- Barriers ---------------------------------------------------------------------------------- */
 
 struct choice {
-    int node, left; /* hazards that remain */
+    int place, left; /* hazards that remain */
 };
 
-static bool better(const struct outline *o, struct choice a, struct choice b) {
-    if (b.node < 0 || a.left != b.left) return b.node < 0 || a.left < b.left;
-    if (o->nodes.at[a.node].depth != o->nodes.at[b.node].depth)
-        return o->nodes.at[a.node].depth < o->nodes.at[b.node].depth;
-    return a.node > b.node;
+static int depth_of(const struct outline *o, int place) {
+    int n = o->nodes.count;
+    return place < n ? o->nodes.at[place].depth : o->nodes.at[place - n].depth + 1;
 }
 
-static void try_place(struct hazards *h, int node, bool *tried, struct choice *best) {
-    struct fence *f = hazards_fence(h, node);
-    if (tried[node] || f->barrier) return;
-    tried[node] = true;
+static bool better(const struct outline *o, struct choice a, struct choice b) {
+    if (b.place < 0 || a.left != b.left) return b.place < 0 || a.left < b.left;
+    int x = depth_of(o, a.place), y = depth_of(o, b.place);
+    return x != y ? x < y : a.place > b.place;
+}
+
+static void try_place(struct hazards *h, int place, bool *tried, struct choice *best) {
+    struct fence *f = hazards_fence(h, place);
+    if (tried[place] || f->barrier) return;
+    tried[place] = true;
     f->barrier = true;
-    struct choice c = {.node = node, .left = hazards_find(h, NULL)};
+    struct choice c = {.place = place, .left = hazards_find(h, NULL)};
     f->barrier = false;
     if (better(hazards_outline(h), c, *best)) *best = c;
 }
 
-static void place_barriers(struct hazards *h, struct arena *scratch) {
+/* In front of the second access, or of what holds it, up to the block that holds both; beyond an IF
+ * whose branches hold one each. */
+static void try_places(struct hazards *h, const struct hazard *z, bool *tried,
+                       struct choice *best) {
     const struct outline *o = hazards_outline(h);
+    int top = lifted(o, z->first, z->second);
+    try_place(h, top, tried, best);
+    if (top >= o->nodes.count) {
+        /* A `continue` passes the end by: any place after the first access may do. */
+        for (int i = z->second + 1; i < o->nodes.at[z->second].end; i = o->nodes.at[i].end)
+            if (i > z->first) try_place(h, i, tried, best);
+        return;
+    }
+    for (int at = z->second; at >= 0; at = o->nodes.at[at].parent) {
+        try_place(h, at, tried, best);
+        int p = o->nodes.at[at].parent;
+        if (at <= top && (p < 0 || o->nodes.at[p].stmt->kind != STMT_IF)) return;
+    }
+}
+
+static void place_barriers(struct hazards *h, struct arena *scratch) {
     const struct hazard *list;
     for (int count; (count = hazards_find(h, &list)) > 0;) {
-        struct choice best = {.node = -1};
-        bool *tried = arena_array(scratch, bool, o->nodes.count);
-        for (int i = 0; i < count; i++) {
-            int top = lifted(o, list[i].first, list[i].second);
-            for (int at = list[i].second; at >= 0; at = o->nodes.at[at].parent) {
-                try_place(h, at, tried, &best);
-                if (at <= top && o->nodes.at[at].parent >= 0 &&
-                    o->nodes.at[o->nodes.at[at].parent].stmt->kind != STMT_IF)
-                    break;
-                if (at <= top && o->nodes.at[at].parent < 0) break;
-            }
-        }
-        if (best.node < 0 || best.left >= count) return;
-        hazards_fence(h, best.node)->barrier = true;
+        struct choice best = {.place = -1};
+        bool *tried = arena_array(scratch, bool, 2 * hazards_outline(h)->nodes.count);
+        for (int i = 0; i < count; i++) try_places(h, &list[i], tried, &best);
+        if (best.place < 0 || best.left >= count) return;
+        hazards_fence(h, best.place)->barrier = true;
     }
 }
 
 static void drop_needless(struct hazards *h) {
     const struct outline *o = hazards_outline(h);
-    for (int i = 0; i < o->nodes.count; i++) {
+    for (int i = 0; i < 2 * o->nodes.count; i++) {
         struct fence *f = hazards_fence(h, i);
         if (!f->barrier) continue;
         f->barrier = false;
@@ -104,28 +121,61 @@ static void drop_needless(struct hazards *h) {
 
 /* -- The pass ---------------------------------------------------------------------------------- */
 
-static void put(struct module *m, const struct node *n, enum stmt_kind kind, int groups) {
-    struct stmt *s = stmt_new(m, kind, n->stmt->span);
+struct site {
+    struct block *block;
+    struct stmt *before; /* NULL: at the end of the block */
+    struct span span;
+};
+
+static struct site site_of(const struct outline *o, int place) {
+    if (place < o->nodes.count) {
+        const struct node *n = &o->nodes.at[place];
+        return (struct site){n->block, n->stmt, n->stmt->span};
+    }
+    struct stmt *loop = o->nodes.at[place - o->nodes.count].stmt;
+    struct block *body = loop->kind == STMT_FOR ? &loop->loop.body : &loop->repeat.body;
+    return (struct site){body, NULL, loop->span};
+}
+
+static void put(struct module *m, const struct site *at, enum stmt_kind kind, int groups) {
+    struct stmt *s = stmt_new(m, kind, at->span);
     if (kind == STMT_WAIT) s->wait.groups = groups;
-    block_insert_before(n->block, n->stmt, s);
+    if (at->before)
+        block_insert_before(at->block, at->before, s);
+    else
+        block_append(at->block, s);
 }
 
 static void insert_fences(struct module *m, struct hazards *h) {
     const struct outline *o = hazards_outline(h);
-    for (int i = 0; i < o->nodes.count; i++) {
+    for (int i = 0; i < 2 * o->nodes.count; i++) {
         const struct fence *f = hazards_fence(h, i);
-        if (f->commit) put(m, &o->nodes.at[i], STMT_COMMIT, 0);
-        if (f->wait >= 0) put(m, &o->nodes.at[i], STMT_WAIT, f->wait);
+        struct site at = site_of(o, i);
+        if (f->commit) put(m, &at, STMT_COMMIT, 0);
+        if (f->wait >= 0) put(m, &at, STMT_WAIT, f->wait);
         if (!f->barrier) continue;
-        put(m, &o->nodes.at[i], STMT_BARRIER, 0);
-        diag_remark(m->diag, o->nodes.at[i].stmt->span, "schedule", "a barrier in front of this");
+        put(m, &at, STMT_BARRIER, 0);
+        diag_remark(m->diag, at.span, "schedule", "a barrier in front of this");
     }
+}
+
+/* A `continue` may pass by the only place where a barrier could stand. */
+static void report_rest(struct module *m, struct hazards *h) {
+    const struct hazard *list;
+    if (hazards_find(h, &list) == 0) return;
+    const struct outline *o = hazards_outline(h);
+    diag_report(
+        m->diag, o->nodes.at[list[0].second].stmt->span, E0601,
+        "threads exchange data through memory here, but no place in front of this is passed by "
+        "all of them; a continue in the loop is in the way");
+    diag_note(m->diag, o->nodes.at[list[0].first].stmt->span, "the other access is here");
 }
 
 static void settle(struct module *m, struct hazards *h, struct arena *scratch) {
     place_waits(h);
     place_barriers(h, scratch);
     drop_needless(h);
+    report_rest(m, h);
     insert_fences(m, h);
 }
 

@@ -251,10 +251,10 @@ struct hazards *hazards_new(struct module *m, struct arena *scratch, struct kern
     h->outline = outline_of(scratch, k);
     h->uniformity = uniformity_of(m, scratch, k);
     int count = h->outline.nodes.count;
-    h->fences = arena_array(scratch, struct fence, count + 1);
+    h->fences = arena_array(scratch, struct fence, 2 * count + 1);
     h->divergent = arena_array(scratch, bool, count + 1);
     h->first_use = arena_array(scratch, int, count + 1);
-    for (int i = 0; i < count; i++) h->fences[i].wait = -1;
+    for (int i = 0; i < 2 * count; i++) h->fences[i].wait = -1;
     gather_uses(h);
     find_counters(h);
     return h;

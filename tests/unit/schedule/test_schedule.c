@@ -350,6 +350,43 @@ static void test_global(void **state) {
     rig_free(&r);
 }
 
+/* while S[0, 0] < 3: every iteration writes what the test reads. */
+static void test_while(void **state) {
+    (void)state;
+    for (int jump = 0; jump < 2; jump++) {
+        struct rig r = rig_new("sm_80", 128);
+        struct expr *i, *j, *zero = rig_int(&r, 0);
+        struct buffer *s = rig_shared(&r, "S", DTYPE_F32, 16, 64),
+                      *a = rig_fragment(&r, "a", DTYPE_F32, 16, 64);
+        rig_zero(&r, a);
+        rig_zero(&r, s);
+        struct stmt *loop = stmt_new(r.m, STMT_WHILE, (struct span){0, 0});
+        loop->repeat.test = expr_binary(r.m->exprs, FN_LT, rig_load(&r, s, zero, zero),
+                                        expr_float(r.m->exprs, 3, DTYPE_F32));
+        block_append(r.at, loop);
+        r.at = &loop->repeat.body;
+        struct stmt *map = rig_map(&r, s, &i, &j);
+        rig_store(&r, map, s, i, j, rig_load(&r, a, i, j));
+        if (jump) {
+            struct stmt *branch = stmt_new(r.m, STMT_IF, (struct span){0, 0});
+            branch->branch.test = expr_binary(r.m->exprs, FN_LT, rig_dim(&r, "n"), rig_int(&r, 5));
+            block_append(r.at, branch);
+            block_append(&branch->branch.then, stmt_new(r.m, STMT_CONTINUE, (struct span){0, 0}));
+        }
+        run_schedule(&r);
+        show(&r);
+        assert_int_equal(diag_errors(r.m->diag), 0);
+        if (jump) {
+            assert_int_equal(loop->repeat.body.first->next->next->kind, STMT_BARRIER);
+        } else {
+            expect(&r, &r.k->body, 1, 0);
+            assert_int_equal(loop->repeat.body.first->kind, STMT_BARRIER);
+            assert_int_equal(loop->repeat.body.last->kind, STMT_BARRIER);
+        }
+        rig_free(&r);
+    }
+}
+
 /* -- Storage -------------------------------------------------------------------------------------
  */
 
@@ -412,6 +449,7 @@ int main(void) {
         cmocka_unit_test(test_own_elements),
         cmocka_unit_test(test_global),
         cmocka_unit_test(test_reuse),
+        cmocka_unit_test(test_while),
         cmocka_unit_test(test_divided_map),
         cmocka_unit_test(test_two_loops),
     };
