@@ -123,11 +123,11 @@ static void on_tile(struct sema *s, const struct call *c, enum atomic_op op,
     struct domain d = domain_new(s, p.rank, p.extent, c->span);
     struct block *outer = s->block;
     struct stmt *map = map_new(s, d, c->span);
-    region_index(s, &dst.region, &p, p.dst_axis, &d, to);
+    region_index(s, &dst.region, p.dst_axis, &d, to);
     for (int i = 0; b->scope != SCOPE_GLOBAL && i < b->rank; i++)
         test = in_bounds(s, test, to[i], buffer_dim(s, b, i));
     if (!scalar) {
-        region_index(s, &src.region, &p, p.src_axis, &d, from);
+        region_index(s, &src.region, p.src_axis, &d, from);
         value = expr_cast(s->exprs, guarded_load(s, &src.region, from), b->dtype);
     }
     s->block = &map->map.body;

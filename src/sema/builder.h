@@ -7,6 +7,7 @@ struct loop_form { /* of an iterator */
     enum { LOOP_FORM_FOR, LOOP_FORM_GRID, LOOP_FORM_PARALLEL } kind;
     enum loop_kind loop;
     int32_t rank;
+    struct sym *name[TILE_RANK]; /* of the loop variables, once a target is known */
     struct expr *lo[TILE_RANK], *hi[TILE_RANK];
     int64_t step;
     int32_t stages, factor;
@@ -58,13 +59,17 @@ struct stmt *append(struct sema *s, enum stmt_kind kind, struct span span);
 /* The type that both meet in; DTYPE_NONE if there is none. */
 enum dtype type_meet(enum dtype a, enum dtype b);
 bool type_is_fp8(enum dtype t);
-/* Brings scalars to one type that has arithmetic; NONE after a report. `what` names the operation.
+/* Brings scalars to one type that has arithmetic; NONE after a report.
  */
+struct site { /* of an operation: its name for messages, its place */
+    const char *what;
+    struct span span;
+};
 enum dtype unify(struct sema *s, int count, const struct value *v, struct expr **out,
-                 const char *what, struct span span);
+                 struct site at);
 /* The same without arithmetic: fp8 and bool stay. */
 enum dtype unify_values(struct sema *s, int count, const struct value *v, struct expr **out,
-                        const char *what, struct span span);
+                        struct span span);
 /* A number as literal of a type; NULL after a report if it does not fit. */
 struct expr *literal(struct sema *s, struct value v, enum dtype type, struct span span);
 /* One operation on arguments of one type, with fusion and fast math. */
@@ -101,9 +106,9 @@ bool pair_operands(struct sema *s, struct operand *src, struct operand *dst, str
                    struct span span);
 /* A domain of new axes. */
 struct domain domain_new(struct sema *s, int rank, const int32_t *extent, struct span span);
-/* region's element at the domain's point. */
-void region_index(struct sema *s, const struct region *r, const struct pairing *p,
-                  const int32_t *axis, const struct domain *d, struct expr **index);
+/* region's element at the domain's point; domain axis k is the region's axis[k]. */
+void region_index(struct sema *s, const struct region *r, const int32_t *axis,
+                  const struct domain *d, struct expr **index);
 /* test and (0 <= e < extent), leaving out what is proved; NULL is true. */
 struct expr *in_bounds(struct sema *s, struct expr *test, struct expr *e, struct expr *extent);
 struct expr *buffer_dim(struct sema *s, const struct buffer *b, int axis);
@@ -133,8 +138,8 @@ struct stmt *serial_loop(struct sema *s, struct block *into, const char *name, i
 /* The name of loop variable i of a target. */
 struct sym *target_name(struct sema *s, const struct ast_expr *target, int i);
 /* Opens a loop an axis of the form, nested in *into; what the target receives. */
-struct value bind_loops(struct sema *s, const struct loop_form *form, const struct ast_stmt *loop,
-                        struct block **into, struct stmt **statements);
+struct value bind_loops(struct sema *s, const struct loop_form *form, struct block **into,
+                        struct stmt **statements);
 
 /* -- parallel.c ----------------------------------------------------------------------------------
  */

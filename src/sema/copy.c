@@ -46,8 +46,8 @@ static void copy_private(struct sema *s, const struct operand *src, const struct
     struct expr *from[TILE_RANK], *to[TILE_RANK], *test = NULL;
     struct buffer *b = dst->region.buffer;
     loop_nest(s, p, &d, &into, span);
-    region_index(s, &src->region, p, p->src_axis, &d, from);
-    region_index(s, &dst->region, p, p->dst_axis, &d, to);
+    region_index(s, &src->region, p->src_axis, &d, from);
+    region_index(s, &dst->region, p->dst_axis, &d, to);
     for (int i = 0; b->scope != SCOPE_GLOBAL && i < b->rank; i++)
         test = in_bounds(s, test, to[i], buffer_dim(s, b, i));
     if (test) into = &wrap_if(s, test, span, into)->branch.then;
@@ -177,7 +177,7 @@ static void fill_region(struct sema *s, const struct region *r, struct expr *val
         into = &map_new(s, d, span)->map.body;
     }
     struct expr *index[TILE_RANK], *test = NULL;
-    region_index(s, r, &p, p.src_axis, &d, index);
+    region_index(s, r, p.src_axis, &d, index);
     for (int i = 0; b->scope != SCOPE_GLOBAL && i < b->rank; i++)
         test = in_bounds(s, test, index[i], buffer_dim(s, b, i));
     if (test) into = &wrap_if(s, test, span, into)->branch.then;

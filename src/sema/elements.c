@@ -36,7 +36,7 @@ static struct value apply(struct sema *s, enum function fn, int count, const str
     }
     if (folded) return fold_function(s, fn, count, v, span);
     struct expr *arg[3];
-    enum dtype type = unify(s, count, v, arg, name, span);
+    enum dtype type = unify(s, count, v, arg, (struct site){name, span});
     if (type == DTYPE_NONE) return value_bad();
     if (function_row(fn)->types == TYPES_INTEGER && !dtype_is_integer(type))
         return sema_bad(s, span, E0305, "'%s' is for integers, not for '%s'", name,

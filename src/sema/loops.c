@@ -161,11 +161,11 @@ static int64_t gcd(int64_t a, int64_t b) {
 
 /* The loop statement for form's axis i, appended to `into`. A negative step counts upwards, and the
  * value of the loop variable is computed from the count. */
-static struct stmt *loop_open(struct sema *s, const struct loop_form *form, int i, struct sym *name,
+static struct stmt *loop_open(struct sema *s, const struct loop_form *form, int i,
                               struct block *into, struct expr **value) {
     struct exprs *x = s->exprs;
     struct stmt *st = stmt_new(s->module, STMT_FOR, form->span);
-    struct var *v = var_new(x, VAR_LOOP, name, DTYPE_INDEX, form->span);
+    struct var *v = var_new(x, VAR_LOOP, form->name[i], DTYPE_INDEX, form->span);
     struct expr *lo = form->lo[i], *hi = form->hi[i];
     int64_t step = form->step ? form->step : 1;
     if (step < 0 && step != INT64_MIN) {
@@ -204,19 +204,19 @@ struct stmt *serial_loop(struct sema *s, struct block *into, const char *name, i
     struct expr *value;
     form.lo[0] = expr_index(s->exprs, 0);
     form.hi[0] = expr_index(s->exprs, extent);
-    return loop_open(s, &form, 0, intern_text(s->names, name), into, &value);
+    form.name[0] = intern_text(s->names, name);
+    return loop_open(s, &form, 0, into, &value);
 }
 
-struct value bind_loops(struct sema *s, const struct loop_form *form, const struct ast_stmt *loop,
-                        struct block **into, struct stmt **statements) {
+struct value bind_loops(struct sema *s, const struct loop_form *form, struct block **into,
+                        struct stmt **statements) {
     struct value item[TILE_RANK];
     for (int i = 0; i < form->rank; i++) {
         struct expr *value;
-        struct stmt *st =
-            loop_open(s, form, i, target_name(s, loop->loop.target, i), *into, &value);
+        struct stmt *st = loop_open(s, form, i, *into, &value);
         item[i] = value_ir(value);
         *into = &st->loop.body;
-        if (statements) statements[i] = st;
+        statements[i] = st;
     }
     return form->rank == 1 ? item[0] : value_sequence(s, VALUE_TUPLE, form->rank, item);
 }
@@ -255,6 +255,7 @@ void form_for(struct sema *s, struct env *e, const struct ast_stmt *loop, struct
     struct loop_form *form = arena_make(s->arena, struct loop_form);
     *form = *it.iterator->form;
     form->span = loop->span;
+    for (int i = 0; i < form->rank; i++) form->name[i] = target_name(s, loop->loop.target, i);
     fix_bounds(s, form);
     if (form->kind == LOOP_FORM_PARALLEL) {
         parallel_for(s, e, loop, form);
@@ -264,7 +265,7 @@ void form_for(struct sema *s, struct env *e, const struct ast_stmt *loop, struct
     int32_t divergent = t->divergent;
     struct block *into = s->block;
     struct stmt *made[TILE_RANK], *around = t->loop;
-    struct value target = bind_loops(s, form, loop, &into, made);
+    struct value target = bind_loops(s, form, &into, made);
     int32_t rank = t->loop_rank;
     t->loop = made[form->rank - 1];
     t->loop_rank = form->rank;

@@ -11,35 +11,35 @@ const char *extents_text(struct sema *s, int rank, const int32_t *extent) {
 
 /* -- Operands ------------------------------------------------------------------------------------
  */
-static bool extent_of(struct sema *s, const struct buffer *b, int axis, struct expr *lo,
-                      struct expr *hi, struct span span, int32_t *out) {
+static bool set_extent(struct sema *s, struct operand *out, int axis, struct expr *lo,
+                       struct expr *hi) {
     struct expr *length = expr_binary(s->exprs, FN_SUB, hi, lo);
+    const char *name = out->region.buffer->name->text;
     int64_t n;
     if (!expr_is_int(length, &n) && !affine_difference(hi, lo, &n)) {
-        sema_error(
-            s, span, E0314,
-            "the extent of axis %d of '%s' is not known at compile time; write lo:lo + N with a "
-            "constant N",
-            axis, b->name->text);
+        sema_error(s, out->span, E0314,
+                   "the extent of axis %d of '%s' is not known at compile time; write lo:lo + N "
+                   "with a constant N",
+                   axis, name);
         return false;
     }
     if (n < 1 || n > INT32_MAX) {
-        sema_error(s, span, E0314,
+        sema_error(s, out->span, E0314,
                    "axis %d of the slice of '%s' has %lld entries; 1 to %d are possible", axis,
-                   b->name->text, (long long)n, INT32_MAX);
+                   name, (long long)n, INT32_MAX);
         return false;
     }
-    *out = (int32_t)n;
+    out->region.extent[axis] = (int32_t)n;
     return true;
 }
 
-static bool whole_of(struct sema *s, struct buffer *b, struct span span, struct operand *out) {
+static bool whole_of(struct sema *s, struct operand *out) {
+    struct buffer *b = out->region.buffer;
     struct expr *zero = expr_index(s->exprs, 0);
     out->form = OPERAND_WHOLE;
     for (int i = 0; i < b->rank; i++) {
         out->region.base[i] = zero;
-        if (!extent_of(s, b, i, zero, buffer_dim(s, b, i), span, &out->region.extent[i]))
-            return false;
+        if (!set_extent(s, out, i, zero, buffer_dim(s, b, i))) return false;
     }
     return true;
 }
@@ -57,16 +57,13 @@ static bool corner_is_complete(struct sema *s, const struct subscript *a, struct
     return false;
 }
 
-static bool access_of(struct sema *s, const struct subscript *a, struct span span,
-                      struct operand *out) {
-    if (!corner_is_complete(s, a, span)) return false;
+static bool access_of(struct sema *s, const struct subscript *a, struct operand *out) {
+    if (!corner_is_complete(s, a, out->span)) return false;
     out->form = access_is_element(a) ? OPERAND_ELEMENT : OPERAND_SLICE;
     for (int i = 0; i < a->count; i++) {
         out->region.base[i] = a->lo[i];
         out->region.extent[i] = 1;
-        if (a->range[i] &&
-            !extent_of(s, a->buffer, i, a->lo[i], a->hi[i], span, &out->region.extent[i]))
-            return false;
+        if (a->range[i] && !set_extent(s, out, i, a->lo[i], a->hi[i])) return false;
     }
     return true;
 }
@@ -78,11 +75,11 @@ bool operand_of(struct sema *s, struct value v, struct span span, const char *wh
     if (value_is_bad(v)) return false;
     if (v.kind == VALUE_BUFFER) {
         out->region.buffer = v.buffer;
-        return whole_of(s, v.buffer, span, out);
+        return whole_of(s, out);
     }
     if (v.kind == VALUE_ACCESS || v.kind == VALUE_REF) {
         out->region.buffer = v.subscript->buffer;
-        return access_of(s, v.subscript, span, out);
+        return access_of(s, v.subscript, out);
     }
     sema_error(s, span, E0319, "'%s' is a buffer or a slice of one, got %s", what,
                value_kind_name(v));
@@ -217,10 +214,10 @@ struct domain domain_new(struct sema *s, int rank, const int32_t *extent, struct
     return d;
 }
 
-void region_index(struct sema *s, const struct region *r, const struct pairing *p,
-                  const int32_t *axis, const struct domain *d, struct expr **index) {
+void region_index(struct sema *s, const struct region *r, const int32_t *axis,
+                  const struct domain *d, struct expr **index) {
     for (int i = 0; i < r->buffer->rank; i++) index[i] = r->base[i];
-    for (int k = 0; k < p->rank; k++)
+    for (int k = 0; k < d->rank; k++)
         index[axis[k]] =
             expr_binary(s->exprs, FN_ADD, r->base[axis[k]], expr_var(s->exprs, d->axis[k]));
 }

@@ -35,10 +35,10 @@ static struct value shift(struct sema *s, enum ast_operator op, enum function fn
     struct expr *arg[2];
     enum dtype type;
     if (is_literal(v[0])) {
-        type = unify(s, 2, v, arg, ast_operator_text(op), span);
+        type = unify(s, 2, v, arg, (struct site){ast_operator_text(op), span});
         if (type == DTYPE_NONE) return value_bad();
     } else {
-        type = unify(s, 1, v, arg, ast_operator_text(op), span);
+        type = unify(s, 1, v, arg, (struct site){ast_operator_text(op), span});
         if (type == DTYPE_NONE) return value_bad();
         arg[1] = value_index(s, v[1], span);
         if (!arg[1]) return value_bad();
@@ -54,7 +54,7 @@ static struct value shift(struct sema *s, enum ast_operator op, enum function fn
 /* x ** n for a small n is a product: exact for squares, and defined for integers. */
 static struct value power(struct sema *s, const struct value *v, struct span span) {
     struct expr *arg[2];
-    enum dtype type = unify(s, 1, v, arg, "**", span);
+    enum dtype type = unify(s, 1, v, arg, (struct site){"**", span});
     if (type == DTYPE_NONE) return value_bad();
     if (v[1].kind == VALUE_INT && !is_literal(v[0]) && v[1].integer >= 0 && v[1].integer <= 8) {
         struct expr *result =
@@ -63,7 +63,7 @@ static struct value power(struct sema *s, const struct value *v, struct span spa
             result = i ? expr_binary(s->exprs, FN_MUL, result, arg[0]) : arg[0];
         return scalar_value(s, result, span);
     }
-    type = unify(s, 2, v, arg, "**", span);
+    type = unify(s, 2, v, arg, (struct site){"**", span});
     if (type == DTYPE_NONE) return value_bad();
     if (!dtype_is_float(type))
         return sema_bad(
@@ -97,8 +97,8 @@ struct value value_binary(struct sema *s, enum ast_operator op, struct value a, 
                         ast_operator_text(op), op == AST_MATMUL ? "; T.gemm multiplies tiles" : "");
     if (row.domain == ON_SHIFT) return shift(s, op, row.fn, v, span);
     enum dtype type = row.domain == ON_BITS
-                          ? unify_values(s, 2, v, arg, ast_operator_text(op), span)
-                          : unify(s, 2, v, arg, ast_operator_text(op), span);
+                          ? unify_values(s, 2, v, arg, span)
+                          : unify(s, 2, v, arg, (struct site){ast_operator_text(op), span});
     if (type == DTYPE_NONE) return value_bad();
     if (row.domain == ON_BITS && type != DTYPE_BOOL && !dtype_is_integer(type))
         return undefined(s, op, type, span);
@@ -124,13 +124,14 @@ struct value value_unary(struct sema *s, enum ast_operator op, struct value a, s
         return e ? value_ir(expr_unary(s->exprs, FN_LNOT, e)) : value_bad();
     }
     if (op == AST_INVERT) {
-        enum dtype type = unify_values(s, 1, &a, &e, "~", span);
+        enum dtype type = unify_values(s, 1, &a, &e, span);
         if (type == DTYPE_NONE) return value_bad();
         if (type == DTYPE_BOOL) return value_ir(expr_unary(s->exprs, FN_LNOT, e));
         if (!dtype_is_integer(type)) return undefined(s, op, type, span);
         return value_ir(expr_unary(s->exprs, FN_NOT, e));
     }
-    if (unify(s, 1, &a, &e, ast_operator_text(op), span) == DTYPE_NONE) return value_bad();
+    if (unify(s, 1, &a, &e, (struct site){ast_operator_text(op), span}) == DTYPE_NONE)
+        return value_bad();
     return value_ir(op == AST_NEG ? expr_unary(s->exprs, FN_NEG, e) : e);
 }
 
@@ -156,7 +157,8 @@ struct value value_compare(struct sema *s, enum ast_operator op, struct value a,
         return sema_bad(s, span, E0305, "'%s' is not defined for run-time values",
                         ast_operator_text(op));
     }
-    if (unify(s, 2, v, arg, ast_operator_text(op), span) == DTYPE_NONE) return value_bad();
+    if (unify(s, 2, v, arg, (struct site){ast_operator_text(op), span}) == DTYPE_NONE)
+        return value_bad();
     return scalar_value(s, expr_binary(s->exprs, fn, arg[0], arg[1]), span);
 }
 
@@ -166,7 +168,7 @@ struct value value_select(struct sema *s, struct value test, struct value a, str
     struct expr *c = value_condition(s, test, span);
     struct value v[2] = {a, b};
     struct expr *arg[2];
-    if (!c || unify_values(s, 2, v, arg, "if … else", span) == DTYPE_NONE) return value_bad();
+    if (!c || unify_values(s, 2, v, arg, span) == DTYPE_NONE) return value_bad();
     return scalar_value(s, expr_select(s->exprs, c, arg[0], arg[1]), span);
 }
 

@@ -119,8 +119,9 @@ static struct stmt *outer_loop(struct sema *s, const struct axis *a, struct expr
 
 /* Gives axis i a constant extent; loops that this needs are opened in *into. An axis that became a
  * serial loop altogether has extent 0. */
-static int32_t settle_axis(struct sema *s, struct parallel *p, int i, struct block *body,
-                           struct block **into, bool *chunked) {
+static int32_t settle_axis(struct sema *s, struct parallel *p, int i, struct block **into,
+                           bool *chunked) {
+    struct block *body = &p->map->map.body;
     struct axis *a = &p->axis[i];
     struct span span = p->map->span;
     struct exprs *x = s->exprs;
@@ -160,8 +161,7 @@ static void finish_map(struct sema *s, struct parallel *p) {
     map->map.domain.layout = layout_none();
     int32_t extent[TILE_RANK];
     int64_t total = 1;
-    for (int i = p->rank - 1; i >= 0; i--)
-        extent[i] = settle_axis(s, p, i, &map->map.body, &into, &chunked);
+    for (int i = p->rank - 1; i >= 0; i--) extent[i] = settle_axis(s, p, i, &into, &chunked);
     struct domain *d = &map->map.domain;
     for (int i = 0; i < p->rank; i++) {
         if (!extent[i]) continue;
@@ -251,7 +251,7 @@ static void inner_for(struct sema *s, struct env *e, const struct ast_stmt *loop
                       const struct loop_form *form) {
     struct block *into = s->block;
     struct stmt *made[TILE_RANK];
-    struct value target = bind_loops(s, form, loop, &into, made);
+    struct value target = bind_loops(s, form, &into, made);
     for (int i = 0; i < form->rank; i++) vec_push(s->arena, &s->tile->parallel->inner, made[i]);
     int32_t loops = s->tile->loops;
     s->tile->loops = 0;
@@ -290,7 +290,7 @@ static void outer_for(struct sema *s, struct env *e, const struct ast_stmt *loop
     struct value item[TILE_RANK];
     for (int i = 0; i < form->rank; i++) {
         p.axis[i].extent = form->hi[i];
-        p.axis[i].var = axis_var(s, target_name(s, loop->loop.target, i), form->hi[i], loop->span);
+        p.axis[i].var = axis_var(s, form->name[i], form->hi[i], loop->span);
         item[i] = value_ir(expr_var(s->exprs, p.axis[i].var));
     }
     int32_t loops = s->tile->loops;

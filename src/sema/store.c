@@ -134,14 +134,13 @@ struct stmt *wrap_if(struct sema *s, struct expr *test, struct span span, struct
     return st;
 }
 
-static void put(struct sema *s, struct block *into, struct buffer *b, struct expr *const *index,
-                struct expr *value, struct span span) {
-    struct stmt *st = stmt_new(s->module, STMT_STORE, span);
+static void put(struct sema *s, struct buffer *b, struct expr *const *index, struct expr *value,
+                struct span span) {
+    struct stmt *st = append(s, STMT_STORE, span);
     st->store.buffer = b;
     st->store.count = b->rank;
     for (int i = 0; i < b->rank; i++) st->store.index[i] = index[i];
     st->store.value = value;
-    block_append(into, st);
 }
 
 struct renaming { /* loads at these indices become loads at the axes */
@@ -176,7 +175,10 @@ static void store_fragment(struct sema *s, struct buffer *b, struct expr *const 
     struct stmt *map = map_new(s, d, span);
     struct block *into = &map->map.body;
     if (test) into = &wrap_if(s, test, span, into)->branch.then;
-    put(s, into, b, axis, value, span);
+    struct block *outer = s->block;
+    s->block = into;
+    put(s, b, axis, value, span);
+    s->block = outer;
 }
 
 void store_element(struct sema *s, struct buffer *b, struct expr *const *index, struct expr *value,
@@ -197,7 +199,7 @@ void store_element(struct sema *s, struct buffer *b, struct expr *const *index, 
         for (int i = 0; i < b->rank; i++) differs |= is_divergent(s, index[i]);
         if (differs) note_divergent_buffer(s, b);
     }
-    put(s, s->block, b, index, value, span);
+    put(s, b, index, value, span);
 }
 
 void form_store(struct sema *s, struct value target, struct value v, struct span span) {

@@ -221,8 +221,7 @@ static enum dtype adopt(int count, const struct value *v, enum dtype type, bool 
 }
 
 enum dtype unify_values(struct sema *s, int count, const struct value *v, struct expr **out,
-                        const char *what, struct span span) {
-    (void)what;
+                        struct span span) {
     bool any;
     for (int i = 0; i < count; i++) {
         out[i] = NULL;
@@ -244,11 +243,12 @@ enum dtype unify_values(struct sema *s, int count, const struct value *v, struct
 }
 
 enum dtype unify(struct sema *s, int count, const struct value *v, struct expr **out,
-                 const char *what, struct span span) {
-    enum dtype type = unify_values(s, count, v, out, what, span);
+                 struct site at) {
+    enum dtype type = unify_values(s, count, v, out, at.span);
     if (type_is_fp8(type)) {
-        sema_error(s, span, E0302, "'%s' of '%s' is arithmetic; write T.cast(…, \"float16\") first",
-                   what, dtype_spelling(type));
+        sema_error(s, at.span, E0302,
+                   "'%s' of '%s' is arithmetic; write T.cast(…, \"float16\") first", at.what,
+                   dtype_spelling(type));
         return DTYPE_NONE;
     }
     enum dtype target = type == DTYPE_BOOL ? DTYPE_I32 : type == DTYPE_TF32 ? DTYPE_F32 : type;
