@@ -58,6 +58,17 @@ static bool needs_let(struct sema *s, struct value v) {
     return !variable && x->kind != EXPR_INT && x->kind != EXPR_FLOAT;
 }
 
+/* x = (A[0], A[1]) reads the elements here, as x = A[0] would. */
+static void read_items(struct sema *s, struct value v, struct span span, int depth) {
+    for (int i = 0; i < v.sequence->items.count && sema_charge(s, 1); i++) {
+        struct value *item = &v.sequence->items.at[i];
+        if (needs_let(s, *item))
+            *item = form_let(s, intern_text(s->names, "value"), *item, DTYPE_NONE, span);
+        else if (is_sequence(*item) && depth < 4)
+            read_items(s, *item, span, depth + 1);
+    }
+}
+
 void assign_name(struct sema *s, struct env *e, struct sym *name, struct value v,
                  struct span span) {
     const struct binding *old = env_in_function(e, name);
@@ -67,6 +78,8 @@ void assign_name(struct sema *s, struct env *e, struct sym *name, struct value v
     }
     if (refuse_carried(s, e, name, span))
         v = value_bad();
+    else if (s->block && is_sequence(v))
+        read_items(s, v, span, 0);
     else if (needs_let(s, v))
         v = form_let(s, name, v, DTYPE_NONE, span);
     if (v.kind == VALUE_VAR) v.mutable->bound = true;
@@ -253,10 +266,21 @@ static bool replaced(struct sema *s, const struct ast_expr *target, struct value
     return true;
 }
 
+/* The same for M, N = 1, 2. */
+static struct value replaced_items(struct sema *s, const struct ast_expr *target, struct value v) {
+    struct value out = value_sequence(s, v.kind, v.sequence->items.count, v.sequence->items.at);
+    int i = 0;
+    for (const struct ast_expr *t = target->items; t && i < out.sequence->items.count; t = t->next)
+        replaced(s, t, &out.sequence->items.at[i++]);
+    return out;
+}
+
 void exec_assign(struct sema *s, struct env *e, const struct ast_stmt *st) {
     const struct ast_expr *first = st->assign.targets;
     struct value v;
     if (!replaced(s, first, &v)) v = eval_for_target(s, e, first, st->assign.value);
+    if (evaluator_of(s)->module_level && is_items(first) && is_sequence(v))
+        v = replaced_items(s, first, v);
     if (first->next && s->block && v.kind == VALUE_ACCESS && value_is_scalar_ir(v))
         v = form_let(s, intern_text(s->names, "value"), v, DTYPE_NONE,
                      st->span); /* a = b[i] = c[j]: c[j] is read once */

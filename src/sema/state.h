@@ -114,6 +114,9 @@ struct value run_body(struct sema *s, struct closure *c, struct env *env, bool d
 bool skip_statements(struct sema *s, struct env *e, const struct ast_stmt *first);
 enum flow skip_failed(struct sema *s, struct env *e, const struct ast_stmt *st);
 
+/* -- escape.c -------------------------------------------------------------- */
+void check_escapes(struct sema *s, struct function_ir *f);
+
 /* -- decorators.c
  * ----------------------------------------------------------------------------------------- */
 struct unit_options {

@@ -193,6 +193,7 @@ static void function_end(struct sema *s, struct function_ir *f, const struct job
         sema_error(s, j->kernel->span, E0213,
                    "'%s' launches nothing; a kernel holds 'with T.Kernel(…) as …:'",
                    j->kernel->name->text);
+    if (diag_errors(s->diag) == errors) check_escapes(s, f);
     builder_end(s);
     name_launches(s, f);
     s->function = NULL;

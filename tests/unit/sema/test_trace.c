@@ -174,7 +174,10 @@ static const struct row rows[] = {
                 "A[1] = L.float32(2) * math.pi\n"},
      "exp(A[1])|6.28",
      NULL},
+    {"a tuple reads its elements where it is bound", {.text = L "t = (A[0], A[1])\n" L "A[0] = 7\n" L "A[2] = t[0]\n"}, "let value:f32 = A[0]|store A[0] = 7.0|store A[2] = value", NULL},
     /* refusals that need two places */
+    {"a value that a list carries out of its loop", {.text = L "l = []\n" L "for i in range(3):\n" L "    t = A[i]\n" L "    l.append(t)\n" L "A[0] = l[0]\n"}, "the value of 't' is used here, outside the loop|E0202|'t' is bound here", NULL},
+    {"a loop variable that a list carries out", {.text = L "l = []\n" L "for i in T.Parallel(3):\n" L "    l.append(i * 2)\n" L "A[0] = l[0]\n"}, "the value of 'i' is used here|E0202", NULL},
     {"the note says where a name was bound",
      {.text = L "for i in range(3):\n" L "    q = A[i]\n" L "A[0] = q\n"},
      "E0202|note: 'q' is bound here",

@@ -56,6 +56,7 @@ static const struct row rows[] = {
      {.text = "K = 5\n" FACTORY "k = make_add(K)\n", .definitions = "K=9"},
      "tensor A:f32[9]",
      NULL},
+    {"-D of a tuple of constants", {.text = "J, K = 4, 5\n" FACTORY "k = make_add(K)\n", .definitions = "K=9"}, "tensor A:f32[9]", NULL},
     {"-D that is no literal",
      {.text = FACTORY, .definitions = "N=1+1"},
      "-D N=1+1: the value has to be a literal",
