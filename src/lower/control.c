@@ -119,18 +119,25 @@ static int32_t unroll_of(struct stmt *t) {
 static void lower_for(struct lowering *l, struct site *s, struct stmt *t) {
     struct expr *lo = value_lower(l, s, t->loop.lo), *hi = value_lower(l, s, t->loop.hi);
     struct kblock *saved = l->out;
-    struct kstmt *k = add(l, K_FOR);
+    int32_t unroll = unroll_of(t);
+    struct kstmt *k;
     int main_loop = block_has(&t->loop.body, STMT_GEMM);
 
+    if (unroll == 0 && !s->plan && l->depth == 0 && t->loop.kind == LOOP_SERIAL &&
+        lower_ahead(l, t))
+        return;
+    k = add(l, K_FOR);
     k->loop.var = t->loop.var;
     k->loop.lo = lo;
     k->loop.hi = hi;
     k->loop.step = t->loop.step;
-    k->loop.unroll = unroll_of(t);
+    k->loop.unroll = unroll;
     l->out = &k->loop.body;
     l->main_loop += main_loop;
+    l->depth++;
     lower_list(l, s, &t->loop.body);
     l->main_loop -= main_loop;
+    l->depth--;
     l->out = saved;
 }
 
@@ -151,7 +158,9 @@ static void lower_while(struct lowering *l, struct site *s, struct stmt *t) {
         add(l, K_BREAK);
         out_leave(l, inner);
     }
+    l->depth++;
     lower_list(l, s, &t->repeat.body);
+    l->depth--;
     l->out = saved;
 }
 

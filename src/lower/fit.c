@@ -232,6 +232,10 @@ bool fragment_slot(struct lowering *l, const struct buffer *b, const struct coor
 
     out->array = l->arrays[b->id];
     out->word = NULL;
+    if (l->ahead[b->id].array) {
+        out->array = l->ahead[b->id].array;
+        out->word = l->ahead[b->id].base;
+    }
     parts = array_parts(out->array);
     if (!layout_pieces(l, &b->layout, SPACE_REG, c, &p)) return false;
     for (i = 0; i < p.count; i++) {

@@ -29,6 +29,12 @@ struct loaded {
     struct expr *value;
 };
 
+/* A loop's reads that stay in registers behind it. */
+struct kept {
+    const struct stmt *loop, *copy;
+    struct array *array;
+};
+
 struct lowering {
     struct module *m;
     struct exprs *x;
@@ -38,12 +44,18 @@ struct lowering {
     struct span span;         /* of the source statement being lowered */
     struct expr *lane, *warp; /* INDEX */
     struct array **arrays;    /* by buffer id: registers of fragments and small locals */
+    struct {                  /* by buffer id: registers that a loop has read ahead; array NULL */
+        struct array *array;
+        struct expr *base; /* of this iteration's */
+    } *ahead;
     struct env *env;          /* variables that changed their type or value */
+    VEC(struct kept) kept;
     VEC(struct fact) facts;
     VEC(struct clip) clips;
     VEC(struct loaded) loaded;
     int32_t commented_line; /* of the last comment */
     int32_t loops;          /* depth of unrolled loops, for names of their variables */
+    int32_t depth;            /* loops of the text around this statement */
     int32_t main_loop;      /* loops with a gemm around this statement */
 };
 
@@ -261,6 +273,7 @@ struct expr *bounds_uniform(struct lowering *l, const struct domain *d, struct b
  */
 void lower_block(struct lowering *l, struct block *b);                /* control.c */
 void lower_plain(struct lowering *l, struct site *s, struct stmt *t); /* control.c */
+bool lower_ahead(struct lowering *l, struct stmt *loop); /* false: not done */
 void lower_map(struct lowering *l, const struct domain *d, struct block *body);
 void lower_copy(struct lowering *l, struct stmt *t);
 bool copy_async(struct lowering *l, struct stmt *t);

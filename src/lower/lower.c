@@ -182,6 +182,7 @@ static void lower_kernel(struct module *m, struct kernel *k) {
     l.code = k->code;
     l.out = &k->code->body;
     l.arrays = arena_array(m->arena, struct array *, k->function->buffer_count + 1);
+    l.ahead = arena_alloc(m->arena, sizeof *l.ahead * (size_t)(k->function->buffer_count + 1));
     place_variables(&l);
     block_walk(&k->body, mark_unrolled, NULL);
     declare_arrays(&l);

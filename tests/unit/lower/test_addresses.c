@@ -3,10 +3,12 @@
  * Small kernels are lowered; then the index expressions of their accesses are computed for each
  * lane, warp and loop value and compared with layout_place. */
 #include "lower/internal.h"
-#include <cmocka.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+
+#include <cmocka.h>
 
 enum { VARIABLES = 16 };
 

@@ -1,0 +1,257 @@
+/* ahead.c: a short serial loop whose fragments come from global memory reads them all at first.
+ *
+ * nvcc unrolls such a loop but does not move reads across the branches of its body (a division has
+ * some), so each iteration would wait for memory. With one slot of registers an iteration the reads
+ * stand in a loop of their own in front. A later loop that would read the same again takes the
+ * registers of the first. */
+#include "internal.h"
+
+enum { AHEAD_REGISTERS = 64, AHEAD_COPIES = 4 };
+
+static bool is_whole(const struct region *r) {
+    int64_t base;
+    int i;
+
+    for (i = 0; i < r->buffer->rank; i++)
+        if (!expr_is_int(r->base[i], &base) || base != 0 || r->extent[i] != r->buffer->extent[i])
+            return false;
+    return true;
+}
+
+/* -- who else touches a buffer --------------------------------------------------------------------
+ */
+struct search {
+    const struct buffer *buffer;
+    const struct stmt *loop;
+    int skip; /* statements inside the loop still to come */
+    bool after, decided, live, written;
+};
+
+static void count_one(struct stmt *t, void *data) {
+    (void)t;
+    ++*(int *)data;
+}
+
+static void look_in(struct expr **e, void *data) {
+    struct search *s = data;
+
+    if (expr_uses_buffer(*e, s->buffer)) s->live = s->decided = true;
+}
+
+static bool names_buffer(const struct stmt *t, const struct buffer *b) {
+    switch (t->kind) {
+    case STMT_STORE: return t->store.buffer == b;
+    case STMT_ATOMIC: return t->atomic.buffer == b;
+    case STMT_PRINT: return t->print.buffer == b;
+    case STMT_COPY: return t->copy.src.buffer == b || t->copy.dst.buffer == b;
+    case STMT_GEMM: return t->gemm.a.buffer == b || t->gemm.b.buffer == b || t->gemm.c.buffer == b;
+    case STMT_REDUCE: return t->reduce.src.buffer == b || t->reduce.dst.buffer == b;
+    default: return false;
+    }
+}
+
+/* The first access behind the loop decides whether its last value is still needed. */
+static void look_after(struct stmt *t, void *data) {
+    struct search *s = data;
+
+    if (t == s->loop) {
+        s->after = true;
+        block_walk(&t->loop.body, count_one, &s->skip);
+        return;
+    }
+    if (!s->after || s->decided || s->skip-- > 0) return;
+    s->skip = 0;
+    if (t->kind == STMT_COPY && t->copy.dst.buffer == s->buffer && is_whole(&t->copy.dst) &&
+        t->copy.src.buffer != s->buffer && !t->copy.guard) {
+        s->decided = true;
+        return;
+    }
+    if (names_buffer(t, s->buffer)) s->live = s->decided = true;
+    stmt_expressions(t, look_in, s);
+}
+
+static void look_for_write(struct stmt *t, void *data) {
+    struct search *s = data;
+    const struct buffer *w = t->kind == STMT_STORE    ? t->store.buffer
+                             : t->kind == STMT_ATOMIC ? t->atomic.buffer
+                             : t->kind == STMT_COPY   ? t->copy.dst.buffer
+                                                      : NULL;
+
+    if (w && (w == s->buffer || (w->no_restrict && s->buffer->no_restrict))) s->written = true;
+}
+
+/* -- the loop
+ * ---------------------------------------------------------------------------------------- */
+static bool is_known(const struct expr *e) {
+    return !expr_has_load(e) && !expr_uses_kind(e, VAR_LET) && !expr_uses_kind(e, VAR_MUTABLE);
+}
+
+static bool is_candidate(struct lowering *l, struct stmt *loop, const struct stmt *t) {
+    struct search read = {.buffer = t->copy.src.buffer, .loop = loop};
+    struct search held = {.buffer = t->copy.dst.buffer, .loop = loop};
+    int i;
+
+    if (t->copy.src.buffer->scope != SCOPE_GLOBAL || t->copy.dst.buffer->scope != SCOPE_FRAGMENT ||
+        t->copy.guard || !is_whole(&t->copy.dst))
+        return false;
+    for (i = 0; i < t->copy.src.buffer->rank; i++)
+        if (!is_known(t->copy.src.base[i])) return false;
+    block_walk(&loop->loop.body, look_for_write, &read);
+    block_walk(&l->k->body, look_after, &held);
+    return !read.written && !held.live;
+}
+
+/* How many of the first statements are such copies, within the registers there are. */
+static int find_copies(struct lowering *l, struct stmt *loop, int64_t trips) {
+    int64_t registers = 0;
+    struct stmt *t;
+    int count = 0;
+
+    for (t = loop->loop.body.first; t && t->kind == STMT_COPY && count < AHEAD_COPIES;
+         t = t->next) {
+        if (!is_candidate(l, loop, t)) break;
+        registers += trips * l->arrays[t->copy.dst.buffer->id]->count;
+        if (registers > AHEAD_REGISTERS) break;
+        count++;
+    }
+    return count;
+}
+
+static struct kblock *open_loop(struct lowering *l, const struct stmt *t) {
+    struct kblock *saved = l->out;
+    struct kstmt *k = add(l, K_FOR);
+
+    k->loop.var = t->loop.var;
+    k->loop.lo = t->loop.lo;
+    k->loop.hi = t->loop.hi;
+    k->loop.step = 1;
+    l->out = &k->loop.body;
+    return saved;
+}
+
+/* -- the same reads again
+ * ----------------------------------------------------------------------------- */
+/* Nothing but the copies changes the fragment, and nobody the tensor. */
+static bool stays(struct stmt *loop, int copies, const struct buffer *fragment,
+                  const struct buffer *read) {
+    struct stmt *t = loop->loop.body.first;
+    struct search s = {.buffer = fragment};
+    struct block rest;
+
+    for (; copies > 0; copies--) t = t->next;
+    rest = (struct block){t, loop->loop.body.last};
+    if (t) block_walk(&rest, look_for_write, &s);
+    for (; t; t = t->next)
+        if ((t->kind == STMT_REDUCE && t->reduce.dst.buffer == fragment) ||
+            (t->kind == STMT_GEMM && t->gemm.c.buffer == fragment))
+            return false;
+    return !s.written && !read->written;
+}
+
+static bool same_reads(struct lowering *l, const struct kept *k, const struct stmt *loop,
+                       const struct stmt *t) {
+    const struct stmt *c = k->copy;
+    struct expr *var = expr_var(l->x, loop->loop.var);
+    int i;
+
+    if (c->copy.src.buffer != t->copy.src.buffer || c->copy.domain.rank != t->copy.domain.rank ||
+        c->copy.dst.buffer->dtype != t->copy.dst.buffer->dtype ||
+        !layout_equal(&c->copy.domain.layout, &t->copy.domain.layout) ||
+        !layout_equal(&c->copy.dst.buffer->layout, &t->copy.dst.buffer->layout) ||
+        k->loop->loop.lo != loop->loop.lo || k->loop->loop.hi != loop->loop.hi)
+        return false;
+    for (i = 0; i < t->copy.domain.rank; i++)
+        if (c->copy.src_axis[i] != t->copy.src_axis[i] ||
+            c->copy.dst_axis[i] != t->copy.dst_axis[i])
+            return false;
+    for (i = 0; i < t->copy.src.buffer->rank; i++)
+        if (c->copy.src.extent[i] != t->copy.src.extent[i] ||
+            expr_substitute(l->x, c->copy.src.base[i], 1, (struct var *[]){k->loop->loop.var},
+                            &var) != t->copy.src.base[i])
+            return false;
+    return true;
+}
+
+static struct array *find_kept(struct lowering *l, const struct stmt *loop, const struct stmt *t) {
+    int i;
+
+    for (i = 0; i < l->kept.count; i++)
+        if (same_reads(l, &l->kept.at[i], loop, t)) return l->kept.at[i].array;
+    return NULL;
+}
+
+static bool all_kept(struct lowering *l, const struct stmt *loop, int count) {
+    const struct stmt *t = loop->loop.body.first;
+
+    for (; count > 0; count--, t = t->next)
+        if (!find_kept(l, loop, t)) return false;
+    return true;
+}
+
+static void use_array(struct lowering *l, struct stmt *loop, struct stmt *t, struct array *a) {
+    struct expr *at = expr_binary(l->x, FN_SUB, expr_var(l->x, loop->loop.var), loop->loop.lo);
+    int32_t each = l->arrays[t->copy.dst.buffer->id]->count;
+
+    l->ahead[t->copy.dst.buffer->id].base = times(l, at, each);
+    l->ahead[t->copy.dst.buffer->id].array = a;
+}
+
+static void make_slots(struct lowering *l, struct stmt *loop, int count, int64_t trips) {
+    struct stmt *t = loop->loop.body.first;
+    struct array *a, *slots;
+    int i;
+
+    for (i = 0; i < count; i++, t = t->next) {
+        a = l->arrays[t->copy.dst.buffer->id];
+        slots = add_array(l, arena_printf(l->m->arena, "%s_ahead", a->name->text), a->dtype,
+                          a->element, a->count * (int32_t)trips);
+        use_array(l, loop, t, slots);
+        if (stays(loop, count, t->copy.dst.buffer, t->copy.src.buffer))
+            vec_push(l->m->arena, &l->kept, ((struct kept){loop, t, slots}));
+    }
+}
+
+static void read_ahead(struct lowering *l, struct stmt *loop, int count, int64_t trips) {
+    struct block first = loop->loop.body;
+    struct kblock *saved;
+    struct stmt *t = first.first, *rest;
+    int i;
+
+    if (all_kept(l, loop, count)) {
+        for (i = 0; i < count; i++, t = t->next) use_array(l, loop, t, find_kept(l, loop, t));
+        return;
+    }
+    make_slots(l, loop, count, trips);
+    for (i = 1; i < count; i++) t = t->next;
+    first.last = t;
+    rest = t->next;
+    t->next = NULL;
+    saved = open_loop(l, loop);
+    lower_block(l, &first);
+    t->next = rest;
+    l->out = saved;
+}
+
+bool lower_ahead(struct lowering *l, struct stmt *loop) {
+    struct block rest = loop->loop.body;
+    struct kblock *saved;
+    struct stmt *t;
+    int64_t lo, hi;
+    int count, i;
+
+    if (!expr_is_int(loop->loop.lo, &lo) || !expr_is_int(loop->loop.hi, &hi) || hi <= lo)
+        return false;
+    count = find_copies(l, loop, hi - lo);
+    if (count == 0) return false;
+    loop->loop.var->unrolled = true;
+    read_ahead(l, loop, count, hi - lo);
+    for (i = 0; i < count; i++) rest.first = rest.first->next;
+    if (rest.first) {
+        saved = open_loop(l, loop);
+        lower_block(l, &rest);
+        l->out = saved;
+    }
+    for (i = 0, t = loop->loop.body.first; i < count; i++, t = t->next)
+        l->ahead[t->copy.dst.buffer->id].array = NULL;
+    return true;
+}
