@@ -19,9 +19,11 @@ struct cursor {
 
 struct cursor cursor_new(struct arena *a, const char *text, size_t length);
 
-void cursor_blank(struct cursor *c);                    /* skips blanks, not line ends */
-bool cursor_line_end(struct cursor *c);                 /* takes blanks, a comment ("; …"), '\n';
-                                          the end of the text counts once if '\n' lacks there */
+void cursor_blank(struct cursor *c); /* skips blanks, not line ends */
+
+/* Takes blanks, a comment ("; …") and '\n'. The end of the text counts once if '\n' lacks there. */
+bool cursor_line_end(struct cursor *c);
+
 bool cursor_at(const struct cursor *c, const char *s);  /* after blanks: does s stand here? */
 bool cursor_take(struct cursor *c, const char *s);      /* takes s if it stands here */
 bool cursor_expect(struct cursor *c, const char *s);    /* takes s or fails */

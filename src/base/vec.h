@@ -4,7 +4,8 @@
 #include "arena.h"
 #include <string.h>
 
-/* A zeroed VEC is empty; vec_push(arena, &vec, item). Growth moves the items: keep indices, not pointers, across a push. */
+/* A zeroed VEC is empty; vec_push(arena, &vec, item). Growth moves the items: keep indices, not
+ * pointers, across a push. */
 #define VEC(type)        \
     struct {             \
         type *at;        \

@@ -193,6 +193,11 @@ static int supported_of(const int *expected, int count, int *kept) {
     return n;
 }
 
+/* Statements that hold a condition: there '=' most likely means '=='. */
+static bool begins_condition(enum token_kind k) {
+    return k == TOK_IF || k == TOK_ELIF || k == TOK_WHILE || k == TOK_ASSERT;
+}
+
 static void report_unexpected(struct parser *p, const struct token *found, struct span span,
                               const int *expected, int count) {
     const char *what = found_text(p, found);
@@ -209,7 +214,9 @@ static void report_unexpected(struct parser *p, const struct token *found, struc
                                      : ", ",
                     token_text((enum token_kind)expected[i]));
     diag_report(p->diag, span, E0101, "unexpected %s%s", what, list.at);
-    if (found->kind == TOK_ASSIGN && expects(expected, count, TOK_EQ))
+    struct line l = line_around(p, p->current);
+    if (found->kind == TOK_ASSIGN && expects(expected, count, TOK_EQ) &&
+        begins_condition(p->tokens->list.at[l.first].kind))
         diag_fix(p->diag, span, "==", "'==' compares");
 }
 
