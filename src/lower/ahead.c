@@ -145,7 +145,7 @@ static bool stays(struct stmt *loop, int copies, const struct buffer *fragment,
         if ((t->kind == STMT_REDUCE && t->reduce.dst.buffer == fragment) ||
             (t->kind == STMT_GEMM && t->gemm.c.buffer == fragment))
             return false;
-    return !s.written && !read->written;
+    return !s.written && !read->written && !read->no_restrict;
 }
 
 static bool same_reads(struct lowering *l, const struct kept *k, const struct stmt *loop,
@@ -206,7 +206,7 @@ static void make_slots(struct lowering *l, struct stmt *loop, int count, int64_t
         slots = add_array(l, arena_printf(l->m->arena, "%s_ahead", a->name->text), a->dtype,
                           a->element, a->count * (int32_t)trips);
         use_array(l, loop, t, slots);
-        if (stays(loop, count, t->copy.dst.buffer, t->copy.src.buffer))
+        if (l->out == &l->code->body && stays(loop, count, t->copy.dst.buffer, t->copy.src.buffer))
             vec_push(l->m->arena, &l->kept, ((struct kept){loop, t, slots}));
     }
 }
