@@ -186,15 +186,29 @@ static void emit_infix(struct emitter *e, const struct expr *x, const char *sign
     close(e, own < outer);
 }
 
-/* A call of a helper that has an overload for each integer type; "(int8_t)" in front where the
- * result may leave a narrow type's range. */
+/* The type in which a helper computes: 32 bits at least. */
+static const char *helper_type(const struct expr *x, bool wide) {
+    bool is_unsigned = dtype_class_of(x->dtype) == CLASS_UINT;
+    if (x->dtype == DTYPE_INDEX) return wide ? "long long" : "int";
+    if (dtype_bits(x->dtype) == 64) return is_unsigned ? "unsigned long long" : "long long";
+    return is_unsigned ? "unsigned" : "int";
+}
+
+/* "floordiv<int>(", or on the host, where all integers have 64 bits, "tilec_floordiv(". */
+static void begin_helper(struct emitter *e, const struct expr *x, const char *name, bool wide) {
+    if (e->host)
+        text_printf(e->out, "%s(",
+                    helper_use(e->helpers, arena_printf(e->arena, "tilec_%s", name)));
+    else
+        text_printf(e->out, "%s<%s>(", helper_use(e->helpers, name), helper_type(x, wide));
+}
+
+/* A helper's result may leave a narrow type's range. */
 static void emit_integer_call(struct emitter *e, const struct expr *x, const char *name,
                               bool wide) {
     bool narrow_type = dtype_is_integer(x->dtype) && dtype_bits(x->dtype) < 32;
-    const char *cast = narrow_type ? emit_type(e, x->dtype, x->lo, x->hi) : NULL;
-    if (!e->host) helper_use(e->helpers, name);
-    if (cast) text_printf(e->out, "(%s)", cast);
-    text_printf(e->out, "%s%s(", e->host ? "tilec_" : "", name);
+    if (narrow_type) text_printf(e->out, "(%s)", emit_type(e, x->dtype, x->lo, x->hi));
+    begin_helper(e, x, name, wide);
     for (int i = 0; i < x->count; i++) {
         if (i) text_puts(e->out, ", ");
         emit_at(e, x->args[i], PREC_ANY, wide);
@@ -207,6 +221,14 @@ static bool power_of_two(const struct expr *x, int *log) {
     if (!expr_is_int(x, &v) || v <= 0 || (v & (v - 1))) return false;
     for (*log = 0; v > 1; v >>= 1) ++*log;
     return true;
+}
+
+static const char *division_name(const struct emitter *e, const struct expr *x) {
+    bool quotient = x->fn == FN_FLOORDIV || x->fn == FN_TRUNCDIV;
+    bool floors = x->fn == FN_FLOORDIV || x->fn == FN_FLOORMOD;
+    if (dtype_class_of(x->dtype) == CLASS_UINT && !e->host)
+        return quotient ? "quotient" : "remainder_of";
+    return floors ? quotient ? "floordiv" : "floormod" : quotient ? "truncdiv" : "truncmod";
 }
 
 /* Floor division and remainder: shifts and masks floor by themselves; C's own operators do where
@@ -228,7 +250,7 @@ static void emit_division(struct emitter *e, const struct expr *x, enum prec out
         emit_infix(e, x, quotient ? "/" : "%", PREC_MUL, outer, wide);
     } else {
         open(e, PREC_UNARY < outer);
-        emit_integer_call(e, x, quotient ? "floordiv" : "floormod", wide);
+        emit_integer_call(e, x, division_name(e, x), wide);
         close(e, PREC_UNARY < outer);
     }
 }
@@ -323,25 +345,45 @@ static bool shift_in_range(const struct emitter *e, const struct expr *x, bool w
     return n->lo >= 0 && n->hi < width;
 }
 
+/* A count that C does not define: everything is shifted out. */
+static void emit_far_shift(struct emitter *e, const struct expr *x, bool wide) {
+    bool left = x->fn == FN_SHL, is_unsigned = dtype_class_of(x->dtype) == CLASS_UINT;
+    bool is_64 = dtype_bits(x->dtype) == 64 && (wide || e->host || x->dtype != DTYPE_INDEX);
+    const char *type = is_64 ? "unsigned long long" : "unsigned";
+    if (left || dtype_bits(x->dtype) < 32)
+        text_printf(e->out, "(%s)", wide ? "long long" : emit_type(e, x->dtype, x->lo, x->hi));
+    if (e->host || !left)
+        begin_helper(e, x,
+                     left                      ? "shift_left"
+                     : is_unsigned && !e->host ? "shift_right_unsigned"
+                                               : "shift_right",
+                     wide);
+    else
+        text_printf(e->out, "%s<%s>((%s)", helper_use(e->helpers, "shift_left"), type, type);
+    emit_at(e, x->args[0], left ? PREC_UNARY : PREC_ANY, wide);
+    text_puts(e->out, ", ");
+    emit_at(e, x->args[1], PREC_ANY, false);
+    text_puts(e->out, ")");
+}
+
 /* A left shift into the sign is undefined for signed types, and narrow types must wrap. */
 static void emit_shift(struct emitter *e, const struct expr *x, enum prec outer, bool wide) {
-    bool left = x->fn == FN_SHL, known = shift_in_range(e, x, wide),
-         index = x->dtype == DTYPE_INDEX;
-    bool back = left && (dtype_class_of(x->dtype) == CLASS_INT || dtype_bits(x->dtype) < 32 ||
-                         (index && !known));
-    const char *name = left ? "shift_left" : "shift_right";
+    bool left = x->fn == FN_SHL, known = shift_in_range(e, x, wide);
+    bool back = left && (dtype_class_of(x->dtype) == CLASS_INT || dtype_bits(x->dtype) < 32);
     enum prec own = back || !known ? PREC_UNARY : PREC_SHIFT;
     open(e, own < outer);
+    if (!known) {
+        emit_far_shift(e, x, wide);
+        close(e, own < outer);
+        return;
+    }
     if (back)
-        text_printf(e->out, "(%s)", wide ? "long long" : emit_type(e, x->dtype, x->lo, x->hi));
-    if (!known) text_printf(e->out, "%s%s", e->host ? "tilec_" : "", name);
-    if (!known && !e->host) helper_use(e->helpers, name);
-    open(e, back || !known);
-    if (back) text_puts(e->out, dtype_bits(x->dtype) == 64 ? "(unsigned long long)" : "(unsigned)");
-    emit_at(e, x->args[0], back ? PREC_UNARY : known ? PREC_MUL : PREC_ANY, wide);
-    text_puts(e->out, !known ? ", " : left ? " << " : " >> ");
-    emit_at(e, x->args[1], known ? PREC_MUL : PREC_ANY, false);
-    close(e, back || !known);
+        text_printf(e->out, "(%s)(%s", emit_type(e, x->dtype, x->lo, x->hi),
+                    dtype_bits(x->dtype) == 64 ? "(unsigned long long)" : "(unsigned)");
+    emit_at(e, x->args[0], back ? PREC_UNARY : PREC_MUL, wide);
+    text_puts(e->out, left ? " << " : " >> ");
+    emit_at(e, x->args[1], PREC_MUL, false);
+    close(e, back);
     close(e, own < outer);
 }
 
@@ -351,15 +393,20 @@ static void emit_compare(struct emitter *e, const struct expr *x, enum prec oute
     emit_infix(e, x, sign, x->fn == FN_EQ || x->fn == FN_NE ? PREC_EQ : PREC_LT, outer, wide);
 }
 
+static void use_needed(struct emitter *e, const char *name, enum dtype t) {
+    const char *wide = t == DTYPE_F64 ? arena_printf(e->arena, "%s_f64", name) : name;
+    helper_use(e->helpers, helper_exists(wide) ? wide : name);
+}
+
 static void emit_call(struct emitter *e, const struct expr *x, enum prec outer, bool wide) {
     const struct form *f = &forms[x->fn];
     enum dtype t = x->count ? x->args[0]->dtype : x->dtype;
     const char *form = dtype_is_float(t) ? (t == DTYPE_F64 ? f->f64 : f->f32) : f->integer;
-    if (f->needs && *f->needs && e->helpers) helper_use(e->helpers, f->needs);
+    if (f->needs && *f->needs) use_needed(e, f->needs, t);
     (void)outer;
     if (e->host && !dtype_is_float(t)) {
-        if (x->fn == FN_MIN) form = "tilec_min(%0, %1)";
-        if (x->fn == FN_MAX) form = "tilec_max(%0, %1)";
+        if (x->fn == FN_MIN) form = "tilec_min(%0, %1)", helper_use(e->helpers, "tilec_min");
+        if (x->fn == FN_MAX) form = "tilec_max(%0, %1)", helper_use(e->helpers, "tilec_max");
     }
     emit_template(e, form ? form : "", x, wide);
 }
@@ -440,7 +487,7 @@ static void emit_function(struct emitter *e, const struct expr *x, enum prec out
     case FN_TRUNCDIV:
     case FN_TRUNCMOD:
         open(e, PREC_UNARY < outer);
-        emit_integer_call(e, x, x->fn == FN_TRUNCDIV ? "truncdiv" : "truncmod", wide);
+        emit_integer_call(e, x, division_name(e, x), wide);
         close(e, PREC_UNARY < outer);
         return;
     case FN_PART_16:
@@ -468,11 +515,11 @@ static void emit_truncation(struct emitter *e, const struct expr *x) {
     const struct expr *a = x->args[0];
     const char *lo, *hi, *name;
     switch (x->dtype) {
-    case DTYPE_I32: name = a->dtype == DTYPE_F64 ? "to_i32" : "__float2int_rz"; break;
-    case DTYPE_U32: name = a->dtype == DTYPE_F64 ? "to_u32" : "__float2uint_rz"; break;
+    case DTYPE_I32: name = a->dtype == DTYPE_F64 ? "to_i32_f64" : "__float2int_rz"; break;
+    case DTYPE_U32: name = a->dtype == DTYPE_F64 ? "to_u32_f64" : "__float2uint_rz"; break;
     case DTYPE_I64:
-    case DTYPE_INDEX: name = "to_i64"; break;
-    case DTYPE_U64: name = "to_u64"; break;
+    case DTYPE_INDEX: name = a->dtype == DTYPE_F64 ? "to_i64_f64" : "to_i64"; break;
+    case DTYPE_U64: name = a->dtype == DTYPE_F64 ? "to_u64_f64" : "to_u64"; break;
     default: name = a->dtype == DTYPE_F64 ? "to_int_range_f64" : "to_int_range"; break;
     }
     if (*name != '_' && !e->host) helper_use(e->helpers, name);

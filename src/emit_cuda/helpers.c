@@ -51,8 +51,9 @@ bool helper_exists(const char *name) {
     return false;
 }
 
-void helpers_print(const struct helpers *h, struct text *out) {
+void helpers_print(const struct helpers *h, struct text *out, bool host) {
     for (int i = 0; i < ROWS; i++)
-        if (h->used[i]) text_printf(out, "%s\n", rows[i].text);
-    for (int i = 0; i < h->list.count; i++) text_printf(out, "%s\n", h->list.at[i].body);
+        if (h->used[i] && !strncmp(rows[i].name, "tilec_", 6) == host)
+            text_printf(out, "%s\n", rows[i].text);
+    for (int i = 0; i < h->list.count && !host; i++) text_printf(out, "%s\n", h->list.at[i].body);
 }

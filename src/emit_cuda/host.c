@@ -11,23 +11,6 @@
 const char host_support[] =
     "struct tilec_fault {\n    int status;\n    const char *what;\n    long long value;\n"
     "    bool valued; // does the text end with the value?\n};\n"
-    "static inline int64_t tilec_floordiv(int64_t a, int64_t b)\n{\n"
-    "    if (b == 0) return 0;\n    return a / b - (a % b != 0 && (a < 0) != (b < 0));\n}\n"
-    "static inline int64_t tilec_floormod(int64_t a, int64_t b)\n{\n"
-    "    return b == 0 ? 0 : a - b * tilec_floordiv(a, b);\n}\n"
-    "static inline int64_t tilec_truncdiv(int64_t a, int64_t b) { return b == 0 ? 0 : a / b; }\n"
-    "static inline int64_t tilec_truncmod(int64_t a, int64_t b) { return b == 0 ? 0 : a % b; }\n"
-    "static inline int64_t tilec_absolute(int64_t a) { return a < 0 ? -a : a; }\n"
-    "static inline uint64_t tilec_shift_left(uint64_t a, int64_t n) { return n >= 0 && n < 64 ? a "
-    "<< n : 0; }\n"
-    "static inline int64_t tilec_shift_right(int64_t a, int64_t n) { return a >> (n >= 0 && n < 64 "
-    "? n : 63); }\n"
-    "static inline int64_t tilec_min(int64_t a, int64_t b) { return a < b ? a : b; }\n"
-    "static inline int64_t tilec_max(int64_t a, int64_t b) { return a > b ? a : b; }\n"
-    "// elements * extent, or -1 if that exceeds 2^60\n"
-    "static inline int64_t tilec_times(int64_t elements, int64_t extent)\n{\n"
-    "    if (elements < 0 || extent < 0) return -1;\n"
-    "    return extent && elements > ((int64_t)1 << 60) / extent ? -1 : elements * extent;\n}\n"
     "static inline int tilec_error(cudaError_t e)\n{\n"
     "    if (e != cudaSuccess) (void)cudaGetLastError();\n    return (int)e;\n}\n"
     "static inline int tilec_device(int *sm)\n{\n"
@@ -96,24 +79,40 @@ static void check_dim(struct emitter *e, const struct param *p) {
           name);
 }
 
-/* A tensor without elements may be null or anywhere. */
-static void check_tensor(struct emitter *e, const struct param *p, int alignment) {
-    const struct buffer *b = p->buffer;
-    const char *n = p->name->text;
-    const char *count = names_of(e->names, b, arena_printf(e->arena, "%s_elements", n));
+/* Are all extents known, and none zero? */
+static bool has_elements(const struct buffer *b) {
+    int64_t n, all = 1;
+    for (int i = 0; i < b->rank; i++)
+        if (!expr_is_int(b->dim[i], &n) || n <= 0 || __builtin_mul_overflow(all, n, &all))
+            return false;
+    return all <= (int64_t)1 << 60;
+}
+
+static void count_elements(struct emitter *e, const struct buffer *b, const char *count) {
     text_printf(e->out, "int64_t %s = 1;\n", count);
     for (int i = 0; i < b->rank; i++) {
-        text_printf(e->out, "%s = tilec_times(%s, ", count, count);
+        text_printf(e->out, "%s = %s(%s, ", count, helper_use(e->helpers, "tilec_times"), count);
         emit_expr(e, b->dim[i]);
         text_puts(e->out, ");\n");
     }
-    text_printf(e->out, "if (%s < 0) ", count);
-    fault(e, "TILEC_E_DIM",
-          arena_printf(e->arena, "%s has a negative extent or too many elements", n), NULL);
-    text_printf(e->out, "if (!args->%s && %s > 0) ", n, count);
+}
+
+/* A tensor without elements may be null or anywhere. */
+static void check_tensor(struct emitter *e, const struct param *p, int alignment) {
+    const struct buffer *b = p->buffer;
+    const char *n = p->name->text, *some = "";
+    if (!has_elements(b)) {
+        const char *count = names_of(e->names, b, arena_printf(e->arena, "%s_elements", n));
+        count_elements(e, b, count);
+        text_printf(e->out, "if (%s < 0) ", count);
+        fault(e, "TILEC_E_DIM",
+              arena_printf(e->arena, "%s has a negative extent or too many elements", n), NULL);
+        some = arena_printf(e->arena, "%s > 0 && ", count);
+    }
+    text_printf(e->out, "if (%s!args->%s) ", some, n);
     fault(e, "TILEC_E_NULL", arena_printf(e->arena, "%s is null", n), NULL);
     if (alignment <= 1) return;
-    text_printf(e->out, "if (((uintptr_t)args->%s & %d) != 0 && %s > 0) ", n, alignment - 1, count);
+    text_printf(e->out, "if (%s((uintptr_t)args->%s & %d) != 0) ", some, n, alignment - 1);
     fault(e, "TILEC_E_ALIGN",
           arena_printf(e->arena, "%s is not aligned to %d bytes; its address modulo %d is", n,
                        alignment, alignment),
@@ -204,6 +203,19 @@ static void emit_configure(struct emitter *e, struct module *const *modules, int
     text_puts(e->out, "}\n\n");
 }
 
+static bool can_be_empty(const struct function_ir *f) {
+    bool can = true;
+    for (int i = 0; i < f->kernels.count; i++) {
+        bool always = true;
+        for (int j = 0; j < f->kernels.at[i]->grid_rank; j++) {
+            int64_t n;
+            always &= expr_is_int(f->kernels.at[i]->grid[j], &n) && n > 0;
+        }
+        can &= !always;
+    }
+    return can;
+}
+
 /* Every launch has an empty grid: there is nothing to do, on any device or without one. */
 static void emit_empty(struct emitter *e, const struct function_ir *f) {
     text_printf(e->out, "static bool %s__empty(const %s_args *args)\n{\n", f->name->text,
@@ -260,7 +272,7 @@ static void emit_launch(struct emitter *e, const struct function_ir *f) {
                 "const struct tilec_fault fault = %s__check(args);\nif (fault.status) return "
                 "fault.status;\n",
                 n);
-    text_printf(e->out, "if (%s__empty(args)) return TILEC_OK;\n", n);
+    if (can_be_empty(f)) text_printf(e->out, "if (%s__empty(args)) return TILEC_OK;\n", n);
     text_puts(e->out, "int sm = 0, status = tilec_device(&sm);\nif (status) return status;\n");
     pack_params(e, f);
     text_printf(e->out, "for (int launch = 0; launch < %d; launch++) {\n", f->kernels.count);
@@ -359,7 +371,7 @@ void emit_launcher(struct emitter *e, struct module *const *modules, int count,
     e->names = host_names(e->arena);
     emit_check(e, modules, count, f);
     emit_configure(e, modules, count, f);
-    emit_empty(e, f);
+    if (can_be_empty(f)) emit_empty(e, f);
     e->names = host_names(e->arena);
     emit_launch(e, f);
     emit_query(e, f);

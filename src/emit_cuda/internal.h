@@ -21,8 +21,8 @@ struct helpers *helpers_new(struct arena *a);
 const char *helper_use(struct helpers *h, const char *name);
 /* Marks a helper that is made from a pattern; `body` is its whole text. Returns its name. */
 const char *helper_make(struct helpers *h, const char *name, const char *body);
-bool helper_exists(const char *name); /* a row of device.def */
-void helpers_print(const struct helpers *h, struct text *out);
+bool helper_exists(const char *name);                                     /* a row of device.def */
+void helpers_print(const struct helpers *h, struct text *out, bool host); /* rows "tilec_…": host */
 
 /* -- One kernel under emission
  * ------------------------------------------------------------------------ */
@@ -53,6 +53,7 @@ const char *buffer_name(struct emitter *e, const struct buffer *b);
 const char *array_name(struct emitter *e, const struct array *a);
 
 /* -- uses.c: what a kernel's body refers to: what it does not is not declared */
+bool kernel_declares_var(const struct kernel *k, const struct var *v);
 bool kernel_uses_var(const struct kernel *k, const struct var *v);
 bool kernel_uses_shared(const struct kernel *k, const struct buffer *b); /* aliases of b count */
 

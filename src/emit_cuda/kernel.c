@@ -137,7 +137,7 @@ static void emit_local(struct emitter *e) {
 /* -- The function
  * ---------------------------------------------------------------------------------------------- */
 static bool is_used(const struct emitter *e, const struct var *v) {
-    return v && kernel_uses_var(e->kernel, v);
+    return v && kernel_uses_var(e->kernel, v) && !kernel_declares_var(e->kernel, v);
 }
 
 /* The flat thread number, x fastest; the body derives lane and warp from it. */

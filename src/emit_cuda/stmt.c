@@ -91,7 +91,7 @@ static void emit_string(struct emitter *e, const char *s) {
     text_puts(e->out, "\"");
     for (; *s; s++) {
         unsigned char c = (unsigned char)*s;
-        if (c == '"' || c == '\\')
+        if (c == '"' || c == '\\' || (c == '?' && s[1] == '?'))
             text_printf(e->out, "\\%c", c);
         else if (c == '%')
             text_puts(e->out, "%%");

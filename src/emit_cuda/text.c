@@ -20,9 +20,9 @@ void emit_comment(struct text *out, const char *s) {
 
 void emit_quoted(struct text *out, const char *s) {
     text_puts(out, "\"");
-    for (; *s; s++) {
+    for (; *s; s++) { /* "??/" would be a trigraph */
         unsigned char c = (unsigned char)*s;
-        if (c == '"' || c == '\\')
+        if (c == '"' || c == '\\' || (c == '?' && s[1] == '?'))
             text_printf(out, "\\%c", c);
         else if (c < 32 || c == 127)
             text_printf(out, "\\%03o", c);

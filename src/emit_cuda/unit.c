@@ -75,6 +75,20 @@ static void print_includes(struct text *out, bool prints, const struct emit_opti
     text_puts(out, "\n");
 }
 
+static void emit_launchers(struct emitter *e, struct text *all, struct module *const *modules,
+                           int count) {
+    struct text launchers = text_new(e->arena);
+    struct function_ir **functions;
+    int n = all_functions(e->arena, modules, count, &functions);
+    e->out = &launchers;
+    e->module = count ? modules[0] : NULL;
+    for (int i = 0; i < n; i++) emit_launcher(e, modules, count, functions[i]);
+    text_puts(all, host_support);
+    text_puts(all, "\n");
+    helpers_print(e->helpers, all, true);
+    text_puts(all, launchers.at);
+}
+
 void emit_cuda(struct text *out, struct module *const *modules, int count,
                const struct emit_options *o) {
     struct text kernels = text_new(out->arena), all = text_new(out->arena);
@@ -84,15 +98,8 @@ void emit_cuda(struct text *out, struct module *const *modules, int count,
     print_head(&all, modules, count, o);
     print_guard(&all, modules, count);
     print_includes(&all, any_print(modules, count), o);
-    helpers_print(e.helpers, &all);
+    helpers_print(e.helpers, &all, false);
     text_puts(&all, kernels.at);
-    if (!o->entry_points) {
-        text_puts(&all, host_support);
-        struct function_ir **functions;
-        int n = all_functions(out->arena, modules, count, &functions);
-        e.out = &all;
-        e.module = count ? modules[0] : NULL;
-        for (int i = 0; i < n; i++) emit_launcher(&e, modules, count, functions[i]);
-    }
+    if (!o->entry_points) emit_launchers(&e, &all, modules, count);
     text_puts(out, resolve_lines(out->arena, all.at, o->unit_name ? o->unit_name : "launchers"));
 }

@@ -4,7 +4,7 @@
 struct search {
     const struct var *var;
     const struct buffer *buffer;
-    bool found;
+    bool found, declared;
 };
 
 static void look_in_expr(struct expr **x, void *data) {
@@ -24,6 +24,7 @@ static void look_at_address(struct search *s, const struct address *a) {
 static void look_in_stmt(struct kstmt *k, void *data) {
     struct search *s = data;
     if (s->var) kstmt_expressions(k, look_in_expr, s);
+    if (k->kind == K_VAR && k->set.var == s->var) s->declared = true;
     switch (k->kind) {
     case K_LOAD:
     case K_STORE: look_at_address(s, &k->memory.address); break;
@@ -42,6 +43,12 @@ bool kernel_uses_var(const struct kernel *k, const struct var *v) {
     struct search s = {.var = v};
     kblock_walk(&k->code->body, look_in_stmt, &s);
     return s.found;
+}
+
+bool kernel_declares_var(const struct kernel *k, const struct var *v) {
+    struct search s = {.var = v};
+    kblock_walk(&k->code->body, look_in_stmt, &s);
+    return s.declared;
 }
 
 bool kernel_uses_shared(const struct kernel *k, const struct buffer *b) {
