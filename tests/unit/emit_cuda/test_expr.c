@@ -25,7 +25,7 @@ static void brackets(void **state) {
 
     (void)state;
     spelled(MAKE(MUL, MAKE(ADD, a, b), c), "c * (a + b)");
-    spelled(MAKE(SUB, a, MAKE(SUB, b, c)), "a - (b - c)");
+    spelled(MAKE(SUB, a, MAKE(SUB, b, c)), "a - b + c");
     spelled(MAKE(LOR, MAKE(LAND, p, q), r), "(a < b && b == c) || c < a");
     spelled(MAKE(LAND, MAKE(LOR, p, q), r), "(a < b || b == c) && c < a");
     spelled(MAKE(FLOORDIV, MAKE(ADD, a, b), ix(&rig, 8)), "(a + b) >> 3");
