@@ -49,6 +49,20 @@ static bool refuse_carried(struct sema *s, struct env *e, struct sym *name, stru
     return true;
 }
 
+/* A nested function that assigns to the variable of the function around would make its own name. */
+static bool refuse_captured(struct sema *s, struct env *e, struct sym *name, struct span span) {
+    struct value v;
+    const struct env *body = env_body(e);
+    if (!body->parent || body->kind == ENV_MODULE || !env_lookup(body->parent, name, &v))
+        return false;
+    if (v.kind != VALUE_VAR) return false;
+    sema_error(
+        s, span, E0218,
+        "'%s' is a variable of the function around; pass it to a T.macro as a T.Ref parameter",
+        name->text);
+    return true;
+}
+
 static bool needs_let(struct sema *s, struct value v) {
     if (!s->block || !value_is_scalar_ir(v)) return false;
     if (v.kind == VALUE_VAR) return v.mutable->bound;
@@ -76,7 +90,7 @@ void assign_name(struct sema *s, struct env *e, struct sym *name, struct value v
         store_into(s, old->value, v, span);
         return;
     }
-    if (refuse_carried(s, e, name, span))
+    if (refuse_carried(s, e, name, span) || (!old && refuse_captured(s, e, name, span)))
         v = value_bad();
     else if (s->block && is_sequence(v))
         read_items(s, v, span, 0);

@@ -45,8 +45,56 @@ static struct value eval_unary(struct sema *s, struct env *e, const struct ast_e
 }
 
 static struct value compare(struct sema *s, enum ast_operator op, struct value a, struct value b,
+                            struct span span);
+
+static struct value both(struct sema *s, enum ast_operator op, struct value a, struct value b,
+                         struct span span) {
+    if (a.kind == VALUE_BAD || b.kind == VALUE_BAD) return value_bad();
+    bool known = a.kind == VALUE_BOOL && b.kind == VALUE_BOOL;
+    if (!known) return value_binary(s, op, a, b, span);
+    return value_bool(op == AST_AND ? a.boolean && b.boolean : a.boolean || b.boolean);
+}
+
+static struct value negated(struct sema *s, struct value v, bool negate, struct span span) {
+    if (v.kind == VALUE_BAD || !negate) return v;
+    return v.kind == VALUE_BOOL ? value_bool(!v.boolean) : value_unary(s, AST_NOT, v, span);
+}
+
+/* i in (0, 3) with something of the device on either side: i == 0 or i == 3. */
+static struct value contains_any(struct sema *s, struct value item, struct value in,
+                                 struct span span) {
+    struct value any = value_bool(false);
+    for (int i = 0; i < in.sequence->items.count && sema_charge(s, 1); i++) {
+        struct value one = compare(s, AST_EQ, item, in.sequence->items.at[i], span);
+        any = both(s, AST_OR, any, one, span);
+    }
+    return any;
+}
+
+/* (i, j) == (0, 0): all of them. */
+static struct value equal_all(struct sema *s, struct value a, struct value b, struct span span) {
+    struct value all = value_bool(a.sequence->items.count == b.sequence->items.count);
+    for (int i = 0; i < a.sequence->items.count && all.kind != VALUE_BAD && sema_charge(s, 1);
+         i++) {
+        if (all.kind == VALUE_BOOL && !all.boolean) return all;
+        struct value x = a.sequence->items.at[i], y = b.sequence->items.at[i];
+        all = both(s, AST_AND, all, compare(s, AST_EQ, x, y, span), span);
+    }
+    return all;
+}
+
+static struct value compare(struct sema *s, enum ast_operator op, struct value a, struct value b,
                             struct span span) {
     if (a.kind == VALUE_BAD || b.kind == VALUE_BAD) return value_bad();
+    bool device = !value_is_static(a) || !value_is_static(b), nested = s->depth < SEMA_DEPTH;
+    if ((op == AST_IN || op == AST_NOT_IN) && is_sequence(b) && device)
+        return negated(s, contains_any(s, a, b, span), op == AST_NOT_IN, span);
+    if ((op == AST_EQ || op == AST_NE) && is_sequence(a) && a.kind == b.kind && device && nested) {
+        s->depth++; /* a list may hold itself */
+        struct value v = negated(s, equal_all(s, a, b, span), op == AST_NE, span);
+        s->depth--;
+        return v;
+    }
     bool identity = op == AST_IS || op == AST_IS_NOT;
     bool membership = op == AST_IN || op == AST_NOT_IN;
     if (identity || membership || (!on_device(a) && !on_device(b)))

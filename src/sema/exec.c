@@ -164,8 +164,9 @@ static enum flow exec_assert(struct sema *s, struct env *e, const struct ast_stm
     }
     struct expr *condition = value_condition(s, test, span);
     if (condition && expr_has_load(condition))
-        sema_error(s, span, E0217,
-                   "this condition reads a tensor, which the host cannot; assert it inside T.Kernel");
+        sema_error(
+            s, span, E0217,
+            "this condition reads a tensor, which the host cannot; assert it inside T.Kernel");
     else if (condition && s->function)
         vec_push(s->arena, &s->function->checks,
                  (struct host_check){.test = condition, .message = message, .span = st->span});
@@ -181,9 +182,12 @@ static enum flow exec_raise(struct sema *s, struct env *e, const struct ast_stmt
     const char *message = NULL;
     if (x && x->kind == AST_CALL && x->call.arguments)
         message = message_of(s, e, x->call.arguments->value);
-    const char *device = device_region(e);
-    if (s->block && device && strcmp(device, "the body of T.Kernel") != 0)
-        sema_error(s, st->span, E0217, "'raise' in %s; write T.device_assert(False, …)", device);
+    bool decided_by_device = false;
+    for (const struct env *body = env_body(e), *up = e; up != body; up = up->parent)
+        decided_by_device = decided_by_device || up->kind == ENV_BRANCH;
+    if (decided_by_device)
+        sema_error(s, st->span, E0217,
+                   "'raise' in a branch that the device decides; write T.device_assert(False, …)");
     else
         sema_error(s, st->span, E0209, "raised: %s",
                    message ? message
@@ -225,14 +229,13 @@ static void exec_value(struct sema *s, struct env *e, const struct ast_stmt *st)
                                        : "T.Kernel(…) belongs into 'with T.Kernel(…) as …:'");
 }
 
-/* T, tilelang and math are there anyway; an import may give them, or what they hold, other names. */
-static void exec_import(struct sema *s, struct env *e, const struct ast_stmt *st)
-{
+/* T, tilelang and math are there anyway; an import may give them, or what they hold, other names.
+ */
+static void exec_import(struct sema *s, struct env *e, const struct ast_stmt *st) {
     const char *module = st->import.module->text;
     struct sym *as = st->import.as ? st->import.as : st->import.module;
     struct value v = module_imported(s, module);
-    if (v.kind != VALUE_ABSENT && !strchr(as->text, '.'))
-        env_bind(s, e, as, v, st->span);
+    if (v.kind != VALUE_ABSENT && !strchr(as->text, '.')) env_bind(s, e, as, v, st->span);
 }
 
 static enum flow exec_with(struct sema *s, struct env *e, const struct ast_stmt *st) {

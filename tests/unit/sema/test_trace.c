@@ -175,7 +175,12 @@ static const struct row rows[] = {
      "exp(A[1])|6.28",
      NULL},
     {"a tuple reads its elements where it is bound", {.text = L "t = (A[0], A[1])\n" L "A[0] = 7\n" L "A[2] = t[0]\n"}, "let value:f32 = A[0]|store A[0] = 7.0|store A[2] = value", NULL},
+    {"membership on the device", {.text = L "A[0] = 1 if bx in (0, 3) else 2\n" L "A[1] = 1 if s not in [2] else 0\n" L "A[2] = 1 if bx in () else 5\n"}, "((bx == 0) or (bx == 3))|s != 2|store A[2] = 5.0", NULL},
+    {"tuples are compared by element", {.text = L "A[0] = 1 if (bx, s, 1) == (0, 4, 1) else 2\n" L "A[1] = 1 if (bx, 1) != (s, 2) else 3\n"}, "((bx == 0) and (s == 4|store A[1] = 1.0", NULL},
     /* refusals that need two places */
+    {"raise under a device condition", {.text = L "if s > 0:\n" L "    raise ValueError('no')\n"}, "'raise' in a branch that the device decides|E0217", NULL},
+    {"raise that is reached", {.text = L "for i in range(3):\n" L "    raise ValueError('no')\n"}, "raised: no|E0209", NULL},
+    {"a nested function assigns to a variable around", {.text = L "v = T.alloc_var(T.int32, 0)\n" L "def f():\n" L "    v = v + 1\n" L "f()\n"}, "'v' is a variable of the function around|E0218", NULL},
     {"a value that a list carries out of its loop", {.text = L "l = []\n" L "for i in range(3):\n" L "    t = A[i]\n" L "    l.append(t)\n" L "A[0] = l[0]\n"}, "the value of 't' is used here, outside the loop|E0202|'t' is bound here", NULL},
     {"a loop variable that a list carries out", {.text = L "l = []\n" L "for i in T.Parallel(3):\n" L "    l.append(i * 2)\n" L "A[0] = l[0]\n"}, "the value of 'i' is used here|E0202", NULL},
     {"the note says where a name was bound",
