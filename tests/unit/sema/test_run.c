@@ -110,6 +110,66 @@ static const struct run_case arithmetic[] = {
      "-128 65535 1"},
 };
 
+/* A case for each elementwise function of the language. */
+static const struct run_case functions[] = {
+    {"Y[0] = T.exp(F[4])", "1.64872127"},
+    {"Y[0] = T.exp2(F[4])", "1.41421356"},
+    {"Y[0] = T.exp10(F[4])", "3.16227766"},
+    {"Y[0] = T.log(F[4])", "-0.693147181"},
+    {"Y[0] = T.log2(F[4])", "-1"},
+    {"Y[0] = T.log10(F[4])", "-0.301029996"},
+    {"Y[0] = T.log1p(F[4])", "0.405465108"},
+    {"Y[0] = T.sin(F[4])", "0.479425539"},
+    {"Y[0] = T.cos(F[4])", "0.877582562"},
+    {"Y[0] = T.tan(F[4])", "0.54630249"},
+    {"Y[0] = T.asin(F[4])", "0.523598776"},
+    {"Y[0] = T.acos(F[4])", "1.04719755"},
+    {"Y[0] = T.atan(F[4])", "0.463647609"},
+    {"Y[0] = T.sinh(F[4])", "0.521095305"},
+    {"Y[0] = T.cosh(F[4])", "1.12762597"},
+    {"Y[0] = T.tanh(F[4])", "0.462117157"},
+    {"Y[0] = T.asinh(F[4])", "0.481211825"},
+    {"Y[0] = T.atanh(F[4])", "0.549306144"},
+    {"Y[0] = T.erf(F[4])", "0.520499878"},
+    {"Y[0] = T.sigmoid(F[4])", "0.622459331"},
+    {"Y[0] = T.sqrt(F[4])", "0.707106781"},
+    {"Y[0] = T.rsqrt(F[4])", "1.41421356"},
+    {"Y[0] = T.floor(F[4])", "0"},
+    {"Y[0] = T.ceil(F[4])", "1"},
+    {"Y[0] = T.trunc(F[4])", "0"},
+    {"Y[0] = T.round(F[4])", "1"},
+    {"Y[0] = T.rint(F[4])", "0"},
+    {"Y[0] = T.nearbyint(F[4])", "0"},
+    {"Y[0] = T.abs(F[4])", "0.5"},
+    {"Y[0] = T.__exp(F[4])", "1.64872127"},
+    {"Y[0] = T.__exp10(F[4])", "3.16227766"},
+    {"Y[0] = T.__log(F[4])", "-0.693147181"},
+    {"Y[0] = T.__log2(F[4])", "-1"},
+    {"Y[0] = T.__log10(F[4])", "-0.301029996"},
+    {"Y[0] = T.__sin(F[4])", "0.479425539"},
+    {"Y[0] = T.__cos(F[4])", "0.877582562"},
+    {"Y[0] = T.__tan(F[4])", "0.54630249"},
+    {"Y[0] = T.fast_rcp(F[4])", "2"},
+    {"Y[0] = T.acosh(F[5])", "0.96242365"},
+    {"Y[0] = T.atan2(F[4], F[5])", "0.321750554"},
+    {"Y[0] = T.pow(F[4], F[5])", "0.353553391"},
+    {"Y[0] = T.fmod(F[4], F[5])", "0.5"},
+    {"Y[0] = T.copysign(F[4], F[5])", "0.5"},
+    {"Y[0] = T.hypot(F[4], F[5])", "1.58113883"},
+    {"Y[0] = T.min(F[4], F[5])", "0.5"},
+    {"Y[0] = T.max(F[4], F[5])", "1.5"},
+    {"Y[0] = T.ldexp(F[4], T.cast(F[5] + 0.5, 'float32'))", "2"},
+    {"Y[0] = T.nextafter(F[4], F[5])", "0.50000006"},
+    {"Y[0] = T.isnan(F[4])", "0"},
+    {"Y[0] = T.isinf(F[4])", "0"},
+    {"Y[0] = T.isfinite(F[4])", "1"},
+    {"Y[0] = T.truncdiv(n - 12, 2)", "-3"},
+    {"Y[0] = T.truncmod(n - 12, 4)", "-3"},
+    {"Y[0] = T.popcount(n)", "2"},
+    {"Y[0] = T.clz(n)", "29"},
+    {"Y[0] = T.bitwise_not(n)", "-6"},
+};
+
 static const struct run_case together[] = {
     {"f = T.alloc_fragment((8, 8), 'int32')\nr = T.alloc_fragment((8,), 'int32')\nT.copy(X, f)\n"
      "T.reduce_sum(f, r, dim=1)\nT.copy(r, Y[0:8])\nT.reduce_max(f, r, dim=0)\nT.copy(r, Y[8:16])",
@@ -206,7 +266,9 @@ static int run_case(const struct run_case *c, struct arena *a) {
     for (int i = 0; *at; i++) {
         char *end;
         double want = strtod(at, &end);
-        if (y[i] != (float)want) {
+        double error = (double)y[i] - want, most = want < 0 ? -want : want;
+        if (error < 0) error = -error;
+        if (!(error <= 1e-6 * (most < 1 ? 1 : most))) {
             print_error("%s\n  Y[%d] is %g, not %g\n", c->text, i, (double)y[i], want);
             return 1;
         }
@@ -233,13 +295,30 @@ static void run_table(const struct run_case *cases, size_t count) {
 TABLE(copies)
 TABLE(control)
 TABLE(arithmetic)
+TABLE(functions)
 TABLE(together)
+
+static void functions_are_complete(void **state) {
+    (void)state;
+    for (int fn = 0; fn < FN_COUNT; fn++) {
+        const struct function_row *row = function_row((enum function)fn);
+        bool found = !(row->flags & FLAG_LANGUAGE);
+        struct arena *a = arena_new();
+        const char *call = arena_printf(a, "T.%s(", row->name);
+        for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+            found |= strstr(functions[i].text, call) != NULL;
+        arena_free(a);
+        if (!found) fail_msg("no case for T.%s", row->name);
+    }
+}
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(run_copies),
         cmocka_unit_test(run_control),
         cmocka_unit_test(run_arithmetic),
+        cmocka_unit_test(run_functions),
+        cmocka_unit_test(functions_are_complete),
         cmocka_unit_test(run_together),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
