@@ -75,6 +75,18 @@ static void print_includes(struct text *out, bool prints, const struct emit_opti
     text_puts(out, "\n");
 }
 
+/* A helper that only some of the architectures use is no reason for a warning. */
+static void print_helpers(const struct emitter *e, struct text *all) {
+    struct text helpers = text_new(e->arena);
+    helpers_print(e->helpers, &helpers, false);
+    if (!helpers.length) return;
+    text_puts(all, "#ifdef __NVCC__\n#pragma nv_diagnostic push\n"
+                   "#pragma nv_diag_suppress 177 // not each architecture uses each function\n"
+                   "#endif\n\n");
+    text_puts(all, helpers.at);
+    text_puts(all, "#ifdef __NVCC__\n#pragma nv_diagnostic pop\n#endif\n\n");
+}
+
 static void emit_launchers(struct emitter *e, struct text *all, struct module *const *modules,
                            int count) {
     struct text launchers = text_new(e->arena);
@@ -98,7 +110,7 @@ void emit_cuda(struct text *out, struct module *const *modules, int count,
     print_head(&all, modules, count, o);
     print_guard(&all, modules, count);
     print_includes(&all, any_print(modules, count), o);
-    helpers_print(e.helpers, &all, false);
+    print_helpers(&e, &all);
     text_puts(&all, kernels.at);
     if (!o->entry_points) emit_launchers(&e, &all, modules, count);
     text_puts(out, resolve_lines(out->arena, all.at, o->unit_name ? o->unit_name : "launchers"));
