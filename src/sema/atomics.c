@@ -101,7 +101,9 @@ static void on_tile(struct sema *s, const struct call *c, enum atomic_op op,
     struct pairing p;
     bool scalar = is_literal(c->arg[1]) || value_is_scalar_ir(c->arg[1]);
     struct expr *value = NULL, *to[TILE_RANK], *from[TILE_RANK], *test = NULL;
-    if (!call_as_tile(s, c) || !operand_of(s, c->arg[0], c->arg_span[0], "dst", &dst)) return;
+    if (!call_as_tile(s, c) || !operand_of(s, c->arg[0], c->arg_span[0], "dst", &dst) ||
+        !size_fits(s, &dst))
+        return;
     struct buffer *b = dst.region.buffer;
     if (scalar) {
         value = value_expr_as(s, c->arg[1], b->dtype, c->arg_span[1]);

@@ -92,6 +92,8 @@ struct operand { /* of a tile operation */
 };
 bool operand_of(struct sema *s, struct value v, struct span span, const char *what,
                 struct operand *out);
+/* Reports a region of more elements than a domain holds. */
+bool size_fits(struct sema *s, const struct operand *o);
 /* Reports what lies outside the tile: an operation that does not clip would use what is not there.
  */
 bool operand_inside(struct sema *s, const struct operand *o, enum diag_code code);

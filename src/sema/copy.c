@@ -193,7 +193,7 @@ static void fill(struct sema *s, const struct call *c, struct value v) {
         form_set(s, c->arg[0], v, c->span);
         return;
     }
-    if (!operand_of(s, c->arg[0], c->arg_span[0], "dst", &dst)) return;
+    if (!operand_of(s, c->arg[0], c->arg_span[0], "dst", &dst) || !size_fits(s, &dst)) return;
     struct buffer *b = dst.region.buffer;
     if (dst.form == OPERAND_ELEMENT && (s->tile->parallel || b->scope == SCOPE_LOCAL)) {
         form_store(s, c->arg[0], v, c->span);

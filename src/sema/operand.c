@@ -105,6 +105,16 @@ bool operand_inside(struct sema *s, const struct operand *o, enum diag_code code
     return true;
 }
 
+bool size_fits(struct sema *s, const struct operand *o) {
+    const struct region *r = &o->region;
+    int64_t count = 1;
+    for (int i = 0; i < r->buffer->rank && count <= INT32_MAX; i++) count *= r->extent[i];
+    if (count <= INT32_MAX) return true;
+    sema_error(s, o->span, E0404, "%s elements of '%s' are more than one block takes at once, %d",
+               extents_text(s, r->buffer->rank, r->extent), r->buffer->name->text, INT32_MAX);
+    return false;
+}
+
 /* -- Pairing -------------------------------------------------------------------------------------
  */
 static int above_one(const struct operand *o) {
@@ -196,7 +206,7 @@ bool pair_operands(struct sema *s, struct operand *src, struct operand *dst, str
         src->region.extent[out->src_axis[k]] = out->extent[k];
         dst->region.extent[out->dst_axis[k]] = out->extent[k];
     }
-    return true;
+    return size_fits(s, src);
 }
 
 /* -- Domains -------------------------------------------------------------------------------------
