@@ -72,14 +72,23 @@ static bool needs_let(struct sema *s, struct value v) {
     return !variable && x->kind != EXPR_INT && x->kind != EXPR_FLOAT;
 }
 
+struct value value_snapshot(struct sema *s, struct value v, struct span span) {
+    if (!needs_let(s, v)) return v;
+    return form_let(s, intern_text(s->names, "value"), v, DTYPE_NONE, span);
+}
+
+static bool is_container(struct value v) { return is_sequence(v) || v.kind == VALUE_DICT; }
+
 /* x = (A[0], A[1]) reads the elements here, as x = A[0] would. */
 static void read_items(struct sema *s, struct value v, struct span span, int depth) {
-    for (int i = 0; i < v.sequence->items.count && sema_charge(s, 1); i++) {
-        struct value *item = &v.sequence->items.at[i];
-        if (needs_let(s, *item))
-            *item = form_let(s, intern_text(s->names, "value"), *item, DTYPE_NONE, span);
-        else if (is_sequence(*item) && depth < 4)
+    bool dict = v.kind == VALUE_DICT;
+    int count = dict ? v.dict->values.count : v.sequence->items.count;
+    for (int i = 0; i < count && sema_charge(s, 1); i++) {
+        struct value *item = dict ? &v.dict->values.at[i] : &v.sequence->items.at[i];
+        if (is_container(*item) && depth < 4)
             read_items(s, *item, span, depth + 1);
+        else
+            *item = value_snapshot(s, *item, span);
     }
 }
 
@@ -92,7 +101,7 @@ void assign_name(struct sema *s, struct env *e, struct sym *name, struct value v
     }
     if (refuse_carried(s, e, name, span) || (!old && refuse_captured(s, e, name, span)))
         v = value_bad();
-    else if (s->block && is_sequence(v))
+    else if (s->block && is_container(v))
         read_items(s, v, span, 0);
     else if (needs_let(s, v))
         v = form_let(s, name, v, DTYPE_NONE, span);
@@ -155,11 +164,9 @@ static void assign_items(struct sema *s, struct env *e, const struct ast_expr *t
 static void store_item(struct sema *s, struct value base, struct value key, struct value v,
                        struct span span) {
     int at;
+    v = value_snapshot(s, v, span);
     if (base.kind == VALUE_DICT) {
-        if (key.kind == VALUE_LIST || key.kind == VALUE_DICT)
-            sema_error(s, span, E0204, "a %s cannot be a key; use a tuple", value_kind_name(key));
-        else
-            dict_set(s, base.dict, key, v);
+        if (good_key(s, key, span)) dict_set(s, base.dict, key, v);
     } else if (base.kind == VALUE_LIST && key.kind != VALUE_SLICE) {
         if (sequence_index(s, key, base.sequence->items.count, span, &at))
             base.sequence->items.at[at] = v;

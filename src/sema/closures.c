@@ -342,9 +342,8 @@ struct value call_value(struct sema *s, struct value callee, struct arguments *a
     case VALUE_BUILTIN: return call_builtin(s, callee.builtin, a, span);
     case VALUE_DTYPE: return call_dtype(s, callee.dtype, a, span);
     case VALUE_METHOD:
-        if (value_is_static(callee.method->self))
-            return call_static_method(s, callee.method, a, span);
-        return call_method(s, callee.method, a, span);
+        if (on_device(callee.method->self)) return call_method(s, callee.method, a, span);
+        return call_static_method(s, callee.method, a, span);
     case VALUE_FUNCTION:
     case VALUE_EAGER:
     case VALUE_MACRO: break;

@@ -4,8 +4,7 @@
 /* -- Operators
  * ------------------------------------------------------------------------------------- */
 
-/* Does an operator on v make device code? */
-static bool on_device(struct value v) {
+bool on_device(struct value v) {
     return value_is_scalar_ir(v) || v.kind == VALUE_ACCESS || v.kind == VALUE_BUFFER;
 }
 
@@ -161,18 +160,12 @@ static struct value eval_items(struct sema *s, struct env *e, const struct ast_e
     return s->stopped ? value_bad() : out;
 }
 
-static bool hashable(struct sema *s, struct value key, struct span span) {
-    if (key.kind != VALUE_LIST && key.kind != VALUE_DICT) return key.kind != VALUE_BAD;
-    sema_error(s, span, E0204, "a %s cannot be a key; use a tuple", value_kind_name(key));
-    return false;
-}
-
 static struct value eval_dict(struct sema *s, struct env *e, const struct ast_expr *x) {
     struct value out = {.kind = VALUE_DICT, .dict = arena_make(s->arena, struct dict)};
     const struct ast_expr *v = x->dict.values;
     for (const struct ast_expr *k = x->dict.keys; k && v && !s->stopped; k = k->next, v = v->next) {
         struct value key = eval_expr(s, e, k), item = eval_expr(s, e, v);
-        if (!hashable(s, key, k->span) || item.kind == VALUE_BAD) return value_bad();
+        if (!good_key(s, key, k->span) || item.kind == VALUE_BAD) return value_bad();
         dict_set(s, out.dict, key, item);
     }
     return s->stopped ? value_bad() : out;
@@ -258,6 +251,7 @@ static struct value slice_sequence(struct sema *s, struct value base, const stru
 
 static struct value dict_entry(struct sema *s, const struct dict *d, struct value key,
                                struct span span) {
+    if (!good_key(s, key, span)) return value_bad();
     int at = dict_find(d, key);
     if (at >= 0) return d->values.at[at];
     struct value keys = {.kind = VALUE_LIST, .sequence = arena_make(s->arena, struct sequence)};

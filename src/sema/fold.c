@@ -177,8 +177,7 @@ struct value fold_binary(struct sema *s, enum ast_operator op, struct value a, s
     bool integral = bits || op == AST_SHL || op == AST_SHR;
     bool floating = a.kind == VALUE_FLOAT || b.kind == VALUE_FLOAT;
     if (floating && integral) return no_operator(s, op, a, b, span);
-    if (floating)
-        return float_binary(s, op, value_as_double(a), value_as_double(b), span);
+    if (floating) return float_binary(s, op, value_as_double(a), value_as_double(b), span);
     struct value r = int_binary(s, op, value_as_int(a), value_as_int(b), span);
     if (bits && a.kind == VALUE_BOOL && b.kind == VALUE_BOOL && r.kind == VALUE_INT)
         return value_bool(r.integer != 0);
@@ -234,7 +233,8 @@ static bool order_of(struct value a, struct value b, int depth, int *order) {
 }
 
 static struct value contains(struct sema *s, struct value item, struct value in, struct span span) {
-    if (in.kind == VALUE_DICT) return value_bool(dict_find(in.dict, item) >= 0);
+    if (in.kind == VALUE_DICT)
+        return good_key(s, item, span) ? value_bool(dict_find(in.dict, item) >= 0) : value_bad();
     if (in.kind == VALUE_STRING && item.kind == VALUE_STRING)
         return value_bool(strstr(in.string->text, item.string->text) != NULL);
     if (in.kind == VALUE_DTYPE && item.kind == VALUE_STRING)

@@ -57,6 +57,11 @@ struct value static_attribute(struct sema *s, struct value v, struct sym *name, 
 
 static struct value list_find(struct sema *s, struct value list, struct value item, bool count,
                               struct span span) {
+    if (!value_is_static(list) || !value_is_static(item))
+        return sema_bad(
+            s, span, E0204,
+            "'%s' compares at compile time, and some items are known on the device only",
+            count ? "count" : "index");
     int64_t found = 0;
     sema_charge(s, list.sequence->items.count / 4);
     for (int i = 0; i < list.sequence->items.count; i++) {
@@ -76,7 +81,8 @@ static struct value list_insert(struct sema *s, struct value list, struct value 
     if (!want_int(s, at, span, "index", &i)) return value_bad();
     i = i < 0 ? i + count : i;
     i = i < 0 ? 0 : i > count ? count : i;
-    sequence_push(s, list, item);
+    sequence_push(s, list, value_snapshot(s, item, span));
+    item = list.sequence->items.at[list.sequence->items.count - 1];
     if (s->stopped) return value_bad();
     sema_charge(s, count / 16);
     struct value *items = list.sequence->items.at;
@@ -106,7 +112,7 @@ static struct value list_method(struct sema *s, struct value list, const char *n
     if (!strcmp(name, "index") || !strcmp(name, "count"))
         return list_find(s, list, first, *name == 'c', a->span);
     if (!strcmp(name, "append")) {
-        sequence_push(s, list, first);
+        sequence_push(s, list, value_snapshot(s, first, a->span));
         return value_none();
     }
     if (!iterate(s, first, a->span, &items)) return value_bad();
@@ -134,6 +140,7 @@ static struct value dict_method(struct sema *s, struct value self, const char *n
     if (!strcmp(name, "items") || !strcmp(name, "keys") || !strcmp(name, "values"))
         return dict_listing(s, d, name);
     if (!strcmp(name, "get")) {
+        if (!good_key(s, a->list.at[0].value, a->span)) return value_bad();
         int at = dict_find(d, a->list.at[0].value);
         return at >= 0 ? d->values.at[at] : a->list.count > 1 ? a->list.at[1].value : value_none();
     }

@@ -33,6 +33,8 @@ void dict_set(struct sema *s, struct dict *d, struct value key, struct value ite
 bool value_truth(struct sema *s, struct value v, struct span span, bool *out);
 bool is_sequence(struct value v);
 bool unsupported_dtype(const char *name); /* of the dialect, but not of tilec */
+/* A key of a dict: immutable and known at compile time; reports. */
+bool good_key(struct sema *s, struct value key, struct span span);
 /* The items of something iterable at compile time (tuple, list, dict keys, string, range). */
 bool iterate(struct sema *s, struct value v, struct span span, struct sequence **out);
 bool sequence_index(struct sema *s, struct value index, int count, struct span span, int *out);
@@ -65,10 +67,13 @@ struct env *env_snapshot(struct sema *s, struct env *e); /* copies all but the m
 void assign_name(struct sema *s, struct env *e, struct sym *name, struct value v, struct span span);
 void assign_typed(struct sema *s, struct env *e, const struct ast_stmt *st);
 void exec_assign(struct sema *s, struct env *e, const struct ast_stmt *st);
+/* A device scalar that goes into a list or dict is evaluated here, like one that gets a name. */
+struct value value_snapshot(struct sema *s, struct value v, struct span span);
 void exec_augmented(struct sema *s, struct env *e, const struct ast_stmt *st);
 
 /* -- eval.c and its parts
  * ---------------------------------------------------------------------------- */
+bool on_device(struct value v); /* does an operator on v make device code? */
 struct value eval_named(struct sema *s, struct env *e, const struct ast_expr *x,
                         struct sym *naming);
 struct value eval_index(struct sema *s, struct env *e, const struct ast_expr *x);
