@@ -126,9 +126,10 @@ struct expr *value_expr(struct sema *s, struct value v, struct span span) {
                    v.subscript->buffer->name->text, v.subscript->given, v.subscript->buffer->rank);
         return NULL;
     case VALUE_BUFFER:
-        sema_error(s, span, E0312,
-                   "'%s' is a buffer of %d axes; a scalar is an element of it, such as %s[0]",
-                   v.buffer->name->text, v.buffer->rank, v.buffer->name->text);
+        sema_error(
+            s, span, E0312,
+            "'%s' is a buffer of %d axes; a scalar is an element of it, with an index for each",
+            v.buffer->name->text, v.buffer->rank);
         return NULL;
     case VALUE_BAD: return NULL;
     default:
