@@ -104,14 +104,22 @@ struct beyond {
     bool dropped; /* all stores so far lie outside from the first tile beyond the grid on */
 };
 
+/* grid >= dim / step, where the grid is ceildiv(dim, step) of a dimension known at run time. */
+static bool grid_covers(const struct coarsener *c, const struct expr *dim, int64_t step) {
+    const struct expr *g = c->p.k->grid[0];
+    int64_t divisor, difference;
+    if (g->kind != EXPR_OP || g->fn != FN_FLOORDIV) return false;
+    if (!expr_is_int(g->args[1], &divisor) || divisor != step) return false;
+    return affine_difference(g->args[0], dim, &difference) && difference == divisor - 1;
+}
+
 /* Does index >= dim hold in tile `grid` and, since it grows with the tile, in all after it? */
 static bool outside(const struct coarsener *c, const struct expr *index, const struct expr *dim) {
     struct affine f;
-    int64_t bound, least;
-    if (!expr_is_int(dim, &bound) || !affine_of(index, &f)) return false;
-    int64_t step = affine_coefficient(&f, c->old_block);
+    int64_t bound;
+    if (!affine_of(index, &f)) return false;
+    int64_t step = affine_coefficient(&f, c->old_block), least = f.constant;
     if (step <= 0) return false;
-    least = f.constant + step * c->grid;
     for (int i = 0; i < f.count; i++) {
         const struct expr *a = f.atom[i];
         if (a->kind == EXPR_VAR && a->var == c->old_block) continue;
@@ -120,7 +128,8 @@ static bool outside(const struct coarsener *c, const struct expr *index, const s
         if (end == INT64_MIN || end == INT64_MAX) return false;
         least += f.coefficient[i] * end;
     }
-    return least >= bound;
+    if (c->grid >= 0 && expr_is_int(dim, &bound)) return least + step * c->grid >= bound;
+    return least >= 0 && grid_covers(c, dim, step);
 }
 
 static void check_store(struct stmt *s, void *data) {
@@ -133,8 +142,7 @@ static void check_store(struct stmt *s, void *data) {
 }
 
 static bool needs_guard(struct coarsener *c) {
-    if (c->grid < 0) return true;
-    if (c->grid % c->tiles == 0) return false;
+    if (c->grid >= 0 && c->grid % c->tiles == 0) return false;
     struct beyond b = {c, true};
     block_walk(&c->p.k->body, check_store, &b);
     return !b.dropped;

@@ -50,8 +50,9 @@ static void test_softmax(void **state) {
             for (size_t t = 0; t < sizeof threads / sizeof *threads; t++) {
                 struct rig r = rig_new("sm_80", threads[t]);
                 build_softmax(&r, rows[i], columns[j], false);
-                assert_int_equal(rig_place(&r), 0);
-                expect_held(&r, "softmax", rows[i], columns[j], threads[t]);
+                bool fits = rows[i] * columns[j] <= 2048 * threads[t];
+                assert_int_equal(rig_place(&r) == 0, fits);
+                if (fits) expect_held(&r, "softmax", rows[i], columns[j], threads[t]);
                 rig_free(&r);
             }
 }
