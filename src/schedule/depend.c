@@ -187,6 +187,13 @@ static void fault(struct check *c, const struct stmt *at, const struct stmt *oth
     c->other = other;
 }
 
+static const struct stmt *first_load(const struct check *c) {
+    for (int i = 0; i < c->finder->found.at.count; i++)
+        if (c->finder->found.at.at[i].copy->copy.dst.buffer == c->buffer)
+            return c->finder->found.at.at[i].copy;
+    return NULL;
+}
+
 /* A read sees only what the loads before it in this iteration wrote. */
 static void check_read(struct check *c, const struct access *a) {
     bool covered = c->whole;
@@ -200,7 +207,7 @@ static void check_read(struct check *c, const struct access *a) {
             fault(c, a->stmt, l->copy, "it is read where its load may not have happened");
         covered |= contains(&l->copy->copy.dst, &a->region);
     }
-    if (!covered) fault(c, a->stmt, NULL, "more of it is read than its loads write");
+    if (!covered) fault(c, a->stmt, first_load(c), "more of it is read than its load writes");
 }
 
 static void check_access(const struct access *a, void *data) {
@@ -219,7 +226,7 @@ static void check_access(const struct access *a, void *data) {
     if (a->kind == ACCESS_READ) {
         check_read(c, a);
     } else if (!l || l->copy->copy.dst.buffer != c->buffer) {
-        fault(c, a->stmt, NULL, "it is written in the loop by something else than a load");
+        fault(c, a->stmt, first_load(c), "it is written here and by its load");
     } else {
         int i = (int)(l - c->finder->found.at.at);
         if (i < 64) c->done |= (uint64_t)1 << i;
