@@ -194,7 +194,7 @@ bool sequence_index(struct sema *s, struct value index, int count, struct span s
 bool good_key(struct sema *s, struct value key, struct span span) {
     if (key.kind == VALUE_BAD) return false;
     bool mutable = key.kind == VALUE_LIST || key.kind == VALUE_DICT;
-    if (!mutable && value_is_static(key)) return true;
+    if (key.kind == VALUE_BUFFER || (!mutable && value_is_static(key))) return true;
     if (mutable)
         sema_error(s, span, E0204, "a %s cannot be a key; use a tuple", value_kind_name(key));
     else
