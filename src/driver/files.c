@@ -76,17 +76,23 @@ static void print_escaped(struct text *out, const char *path) {
     }
 }
 
-void depend_rule(struct text *out, const struct options *o, const char *const *outputs, int count) {
-    if (o->depend_targets.count) {
-        for (int i = 0; i < o->depend_targets.count; i++)
-            text_printf(out, "%s%s", i ? " " : "", o->depend_targets.at[i]);
-    } else {
-        for (int i = 0, printed = 0; i < count; i++) {
-            if (!strcmp(outputs[i], "-")) continue;
-            text_puts(out, printed++ ? " " : "");
-            print_escaped(out, outputs[i]);
-        }
+static void print_targets(struct text *out, const struct options *o, const char *const *outputs,
+                          int count) {
+    int printed = 0;
+    for (int i = 0; i < o->depend_targets.count; i++)
+        text_printf(out, "%s%s", printed++ ? " " : "", o->depend_targets.at[i]);
+    for (int i = 0; i < count && !o->depend_targets.count; i++) {
+        if (!strcmp(outputs[i], "-")) continue;
+        text_puts(out, printed++ ? " " : "");
+        print_escaped(out, outputs[i]);
     }
+    if (printed) return;
+    /* make knows no rule without a target: the name that the output would have had */
+    print_escaped(out, file_with_suffix(o->arena, file_base(o->arena, o->input), ".cu"));
+}
+
+void depend_rule(struct text *out, const struct options *o, const char *const *outputs, int count) {
+    print_targets(out, o, outputs, count);
     text_puts(out, ":");
     if (strcmp(o->input, "-")) {
         text_puts(out, " ");

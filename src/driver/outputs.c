@@ -77,7 +77,8 @@ static void make(struct compilation *c, struct outputs *out, const struct emissi
                  const char *header) {
     struct text t = text_new(c->arena);
     struct emit_options o = emit_options_of(c, header);
-    const char *path = path_of(c, e, first, NULL);
+    bool device = e->kind == EMIT_PTX || e->kind == EMIT_CUBIN; /* a file for each architecture */
+    const char *path = device ? NULL : path_of(c, e, first, NULL);
     switch (e->kind) {
     case EMIT_CU: emit_cuda(&t, c->modules, c->module_count, &o); break;
     case EMIT_HEADER: emit_header(&t, c->modules, c->module_count, &o); break;
