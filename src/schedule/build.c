@@ -179,3 +179,44 @@ struct expr *counter_next(struct module *m, struct var *v, int slots) {
     struct expr *last = expr_binary(m->exprs, FN_EQ, x, index_of(m, slots - 1));
     return expr_select(m->exprs, last, index_of(m, 0), index_sum(m, x, index_of(m, 1)));
 }
+
+/* -- Questions --------------------------------------------------------------------------------- */
+
+const struct buffer *buffer_storage(const struct buffer *b) {
+    while (b->alias) b = b->alias;
+    return b;
+}
+
+bool block_holds(const struct block *b, const struct stmt *s) {
+    for (const struct stmt *x = b->first; x; x = x->next)
+        if (stmt_holds(x, s)) return true;
+    return false;
+}
+
+bool stmt_holds(const struct stmt *outer, const struct stmt *s) {
+    if (outer == s) return true;
+    if (outer->kind == STMT_FOR) return block_holds(&outer->loop.body, s);
+    if (outer->kind == STMT_WHILE) return block_holds(&outer->repeat.body, s);
+    if (outer->kind != STMT_IF) return false;
+    return block_holds(&outer->branch.then, s) || block_holds(&outer->branch.otherwise, s);
+}
+
+struct binding {
+    const struct expr *e;
+    bool bound;
+};
+
+static void find_binding(struct stmt *s, void *data) {
+    struct binding *b = data;
+    const struct var *v = NULL;
+    if (s->kind == STMT_FOR) v = s->loop.var;
+    if (s->kind == STMT_LET || s->kind == STMT_SET) v = s->let.var;
+    if (s->kind == STMT_ATOMIC) v = s->atomic.previous;
+    if (v && expr_uses_var(b->e, v)) b->bound = true;
+}
+
+bool block_binds(struct block *b, const struct expr *e) {
+    struct binding found = {.e = e};
+    block_walk(b, find_binding, &found);
+    return found.bound;
+}

@@ -32,39 +32,20 @@ struct writer {
     const struct stmt *except;
 };
 
-static const struct buffer *storage(const struct buffer *b) {
-    while (b->alias) b = b->alias;
-    return b;
-}
-
 static void find_writer(const struct access *a, void *data) {
     struct writer *w = data;
-    if ((a->kind & ACCESS_WRITE) && storage(a->buffer) == w->buffer && a->stmt != w->except &&
-        !w->found)
+    if ((a->kind & ACCESS_WRITE) && buffer_storage(a->buffer) == w->buffer &&
+        a->stmt != w->except && !w->found)
         w->found = a->stmt;
 }
 
 bool block_writes(struct module *m, const struct block *body, const struct buffer *b) {
-    struct writer w = {.buffer = storage(b)};
+    struct writer w = {.buffer = buffer_storage(b)};
     for (const struct stmt *s = body->first; s; s = s->next) stmt_accesses(m, s, find_writer, &w);
     return w.found != NULL;
 }
 
 /* -- Expressions that mean the same one iteration earlier -------------------------------------- */
-
-struct binding {
-    const struct expr *e;
-    bool bound;
-};
-
-static void find_binding(struct stmt *s, void *data) {
-    struct binding *b = data;
-    const struct var *v = NULL;
-    if (s->kind == STMT_FOR) v = s->loop.var;
-    if (s->kind == STMT_LET || s->kind == STMT_SET) v = s->let.var;
-    if (s->kind == STMT_ATOMIC) v = s->atomic.previous;
-    if (v && expr_uses_var(b->e, v)) b->bound = true;
-}
 
 static bool loads_change(const struct finder *f, const struct expr *e) {
     if (e->kind == EXPR_LOAD) {
@@ -77,9 +58,7 @@ static bool loads_change(const struct finder *f, const struct expr *e) {
 }
 
 static bool may_run_ahead(const struct finder *f, const struct expr *e) {
-    struct binding b = {.e = e};
-    block_walk(&f->loop->loop.body, find_binding, &b);
-    return !b.bound && !(expr_has_load(e) && loads_change(f, e));
+    return !block_binds(&f->loop->loop.body, e) && !(expr_has_load(e) && loads_change(f, e));
 }
 
 static struct expr *fold_lets(const struct finder *f, struct expr *e) {
@@ -212,7 +191,7 @@ static void check_read(struct check *c, const struct access *a) {
 
 static void check_access(const struct access *a, void *data) {
     struct check *c = data;
-    if (storage(a->buffer) != c->buffer) return;
+    if (buffer_storage(a->buffer) != c->buffer) return;
     if (a->buffer != c->buffer) {
         fault(c, a->stmt, NULL, "it is also accessed under another shape");
         return;
@@ -292,7 +271,7 @@ struct flow {
 
 static void flow_access(const struct access *a, void *data) {
     struct flow *w = data;
-    if (storage(a->buffer) != w->check->buffer) return;
+    if (buffer_storage(a->buffer) != w->check->buffer) return;
     if (a->kind == ACCESS_READ && w->stale)
         fault(w->check, w->check->finder->loop, a->stmt,
               "what its last iteration leaves is read after the loop");
@@ -301,21 +280,10 @@ static void flow_access(const struct access *a, void *data) {
         w->stale = false;
 }
 
-static bool holds(const struct block *b, const struct stmt *s) {
-    for (const struct stmt *x = b->first; x; x = x->next) {
-        if (x == s) return true;
-        if (x->kind == STMT_FOR && holds(&x->loop.body, s)) return true;
-        if (x->kind == STMT_WHILE && holds(&x->repeat.body, s)) return true;
-        if (x->kind == STMT_IF && (holds(&x->branch.then, s) || holds(&x->branch.otherwise, s)))
-            return true;
-    }
-    return false;
-}
-
 static void flow_block(struct flow *w, const struct block *b);
 
 static void flow_inner(struct flow *w, const struct block *b, bool loop) {
-    bool before = w->stale, inside = holds(b, w->check->finder->loop);
+    bool before = w->stale, inside = block_holds(b, w->check->finder->loop);
     w->stale = before || (loop && inside);
     flow_block(w, b);
     w->stale = before || (inside && w->stale);

@@ -37,6 +37,13 @@ int64_t loop_trip(const struct stmt *loop);
 struct var *build_counter(struct module *m, const char *name, int slots, struct span span);
 struct expr *counter_next(struct module *m, struct var *v, int slots);
 
+const struct buffer *buffer_storage(const struct buffer *b); /* views looked through */
+/* Is s the statement, or a part of it that is not inside a MAP? */
+bool stmt_holds(const struct stmt *outer, const struct stmt *s);
+bool block_holds(const struct block *b, const struct stmt *s);
+/* Does the expression use a variable that the block binds or changes? */
+bool block_binds(struct block *b, const struct expr *e);
+
 /* -- outline.c: the statements of a kernel as a numbered tree -------------------------------------
  */
 struct node {

@@ -13,27 +13,10 @@ struct scope_of_loop {   /* the innermost loop around what is being rewritten */
 
 /* -- Operands that do not change in the loop --------------------------------------------------- */
 
-struct changes {
-    const struct stmt *loop;
-    bool varies;
-    const struct expr *e;
-};
-
-static void find_binding(struct stmt *s, void *data) {
-    struct changes *c = data;
-    const struct var *v = NULL;
-    if (s->kind == STMT_FOR) v = s->loop.var;
-    if (s->kind == STMT_LET || s->kind == STMT_SET) v = s->let.var;
-    if (s->kind == STMT_ATOMIC) v = s->atomic.previous;
-    if (v && expr_uses_var(c->e, v)) c->varies = true;
-}
-
 static bool varies_in(struct stmt *loop, const struct expr *e) {
     if (expr_has_load(e)) return true;
     if (loop->kind == STMT_FOR && expr_uses_var(e, loop->loop.var)) return true;
-    struct changes c = {.loop = loop, .e = e};
-    block_walk(loop->kind == STMT_FOR ? &loop->loop.body : &loop->repeat.body, find_binding, &c);
-    return c.varies;
+    return block_binds(loop->kind == STMT_FOR ? &loop->loop.body : &loop->repeat.body, e);
 }
 
 static bool invariant(struct module *m, struct stmt *loop, const struct region *r) {

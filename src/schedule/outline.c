@@ -91,14 +91,9 @@ struct survey {
     struct touch *first;
 };
 
-static const struct buffer *storage(const struct buffer *b) {
-    while (b->alias) b = b->alias;
-    return b;
-}
-
 static void survey_access(const struct access *a, void *data) {
     struct survey *s = data;
-    const struct buffer *root = storage(a->buffer);
+    const struct buffer *root = buffer_storage(a->buffer);
     for (int i = 0; i < s->kernel->buffers.count; i++) {
         if (s->kernel->buffers.at[i] != root) continue;
         if (s->life[i].begin > s->life[i].end) {

@@ -4,7 +4,8 @@
 #include "ir/tile.h"
 
 /* pipeline.c: PIPELINED loops become rings: slots for loaded buffers, a prologue, loads that run
- * ahead, exact waits. Leaves serial loops only. */
+ * ahead (by cp.async, else through fragments that it adds), exact waits. Leaves serial loops only.
+ * Copies from tensors to shared memory elsewhere become asynchronous where they can. */
 void pipeline(struct module *m);
 
 /* operands.c: each gemm on shared operands becomes steps of one instruction depth: COPYs from

@@ -220,9 +220,8 @@ static void give_offsets(struct kernel *k, const struct packing *p) {
         if (k->buffers.at[i]->scope == SCOPE_SHARED) k->buffers.at[i]->offset = 0;
     for (int i = 0; i < p->count; i++) p->items[i].buffer->offset = (int32_t)p->items[i].offset;
     for (int i = 0; i < k->buffers.count; i++) {
-        struct buffer *b = k->buffers.at[i], *root = b;
-        while (root->alias) root = root->alias;
-        if (b->scope == SCOPE_SHARED) b->offset = root->offset;
+        struct buffer *b = k->buffers.at[i];
+        if (b->scope == SCOPE_SHARED) b->offset = buffer_storage(b)->offset;
     }
 }
 

@@ -24,32 +24,15 @@ struct division {
 
 /* -- What the iterations exchange -------------------------------------------------------------- */
 
-static bool holds(const struct stmt *outer, const struct stmt *s);
-
-static bool block_holds(const struct block *b, const struct stmt *s) {
-    for (const struct stmt *x = b->first; x; x = x->next)
-        if (holds(x, s)) return true;
-    return false;
-}
-
-static bool holds(const struct stmt *outer, const struct stmt *s) {
-    if (outer == s) return true;
-    if (outer->kind == STMT_FOR) return block_holds(&outer->loop.body, s);
-    if (outer->kind == STMT_WHILE) return block_holds(&outer->repeat.body, s);
-    if (outer->kind != STMT_IF) return false;
-    return block_holds(&outer->branch.then, s) || block_holds(&outer->branch.otherwise, s);
-}
-
 static void gather(const struct access *a, void *data) {
     struct division *d = data;
-    const struct buffer *root = a->buffer;
-    while (root->alias) root = root->alias;
+    const struct buffer *root = buffer_storage(a->buffer);
     if (root->scope != SCOPE_SHARED || !a->index) return;
     struct touch t = {.use = {.access = *a, .root = root, .kind = a->kind}};
     t.use.atomic = a->stmt->kind == STMT_ATOMIC && a->stmt->atomic.buffer == a->buffer;
     t.use.map = map_of_access(d->hazards, d->map, a);
     for (int i = 0; i < d->body.count; i++)
-        if (holds(d->body.at[i], a->stmt)) t.at = i;
+        if (stmt_holds(d->body.at[i], a->stmt)) t.at = i;
     vec_push(d->scratch, &d->touches, t);
 }
 

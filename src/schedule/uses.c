@@ -136,11 +136,6 @@ struct thread_map map_of_access(const struct hazards *h, const struct stmt *s,
 
 /* -- Uses -------------------------------------------------------------------------------------- */
 
-static const struct buffer *storage(const struct buffer *b) {
-    while (b->alias) b = b->alias;
-    return b;
-}
-
 struct gather {
     struct hazards *hazards;
     int node, unit;
@@ -149,7 +144,7 @@ struct gather {
 
 static void note_global(const struct access *a, void *data) {
     struct gather *g = data;
-    if (a->buffer->scope == SCOPE_GLOBAL) g->kinds[storage(a->buffer)->id] |= a->kind;
+    if (a->buffer->scope == SCOPE_GLOBAL) g->kinds[buffer_storage(a->buffer)->id] |= a->kind;
 }
 
 static bool is_shared(const struct gather *g, const struct buffer *root) {
@@ -161,7 +156,7 @@ static void gather_use(const struct access *a, void *data) {
     struct gather *g = data;
     struct hazards *h = g->hazards;
     const struct stmt *s = h->outline.nodes.at[g->node].stmt;
-    const struct buffer *root = storage(a->buffer);
+    const struct buffer *root = buffer_storage(a->buffer);
     if (!is_shared(g, root)) return;
     struct use u = {.node = g->unit, .access = *a, .root = root, .kind = a->kind};
     u.async = s->kind == STMT_COPY && s->copy.async && a->kind == ACCESS_WRITE && !a->index;
