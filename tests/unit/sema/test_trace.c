@@ -176,6 +176,7 @@ static const struct row rows[] = {
      NULL},
     {"a tuple reads its elements where it is bound", {.text = L "t = (A[0], A[1])\n" L "A[0] = 7\n" L "A[2] = t[0]\n"}, "let value:f32 = A[0]|store A[0] = 7.0|store A[2] = value", NULL},
     {"a dict and a list read what they get", {.text = L "d, l = {'a': A[2]}, [0]\n" L "d['b'] = A[3]\n" L "l[0] = A[4]\n" L "l.append(A[5])\n" L "A[0] = d['a'] + d['b'] + l[0] + l[1]\n"}, "= A[2]|= A[3]|= A[4]|= A[5]|store A[0] = (((value + value_1) + value_2) + value_3)", NULL},
+    {"a buffer is a key", {.text = L "d = {A: 1, B: 2}\n" L "A[0] = d[B] if A in d else 7\n"}, "store A[0] = 2.0", NULL},
     {"membership on the device", {.text = L "A[0] = 1 if bx in (0, 3) else 2\n" L "A[1] = 1 if s not in [2] else 0\n" L "A[2] = 1 if bx in () else 5\n"}, "((bx == 0) or (bx == 3))|s != 2|store A[2] = 5.0", NULL},
     {"tuples are compared by element", {.text = L "A[0] = 1 if (bx, s, 1) == (0, 4, 1) else 2\n" L "A[1] = 1 if (bx, 1) != (s, 2) else 3\n"}, "((bx == 0) and (s == 4|store A[1] = 1.0", NULL},
     /* refusals that need two places */
