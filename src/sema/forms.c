@@ -82,8 +82,12 @@ struct value build_kernel(struct sema *s, const struct call *c) {
     if (call_given(c, prelude))
         return sema_bad(s, c->arg_span[prelude], E0401,
                         "'prelude' of T.Kernel is not supported yet");
-    if (rank < 1 || rank > 3)
-        return sema_bad(s, c->span, E0403, "'T.Kernel' takes 1 to 3 grid extents, got %d", rank);
+    if (rank > 3)
+        return sema_bad(s, c->span, E0403, "'T.Kernel' takes at most 3 grid extents, got %d", rank);
+    if (rank == 0) { /* one block */
+        l->rank = 1;
+        l->grid[0] = expr_index(s->exprs, 1);
+    }
     for (int i = 0; i < rank; i++)
         if (value_is_bad(c->rest.list.at[i].value) || !grid_extent(s, &c->rest.list.at[i], i, l))
             return value_bad();
