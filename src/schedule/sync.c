@@ -188,11 +188,31 @@ void sync_order(struct module *m, struct kernel *k, const struct buffer *x,
     arena_free(scratch);
 }
 
+struct copies {
+    bool async, waited;
+};
+
+static void note_copies(struct stmt *s, void *data) {
+    struct copies *c = data;
+    c->async |= s->kind == STMT_COPY && s->copy.async;
+    c->waited |= s->kind == STMT_WAIT;
+}
+
+/* Nobody reads what the copies bring: they still end within the kernel. */
+static void finish_copies(struct module *m, struct kernel *k) {
+    struct copies c = {0};
+    block_walk(&k->body, note_copies, &c);
+    if (!c.async || c.waited) return;
+    struct stmt *wait = stmt_new(m, STMT_WAIT, k->span);
+    block_append(&k->body, wait);
+}
+
 static void sync_kernel(struct module *m, struct kernel *k) {
     if (!split_maps(m, k)) return;
     struct arena *scratch = arena_new();
     struct hazards *h = hazards_new(m, scratch, k);
     if (hazards_report_divergent(h) == 0) settle(m, h, scratch);
+    finish_copies(m, k);
     arena_free(scratch);
 }
 

@@ -71,8 +71,7 @@ static int64_t value_of(struct race *r, const struct expr *e) {
     }
 }
 
-/* -- Bytes
- * ----------------------------------------------------------------------------------------- */
+/* -- Bytes ------------------------------------------------------------------------------------- */
 
 static void report(struct race *r, const char *what, const struct buffer *b) {
     if (r->races++) return;
@@ -120,8 +119,7 @@ static void land(struct race *r, int groups) {
     }
 }
 
-/* -- Statements
- * -------------------------------------------------------------------------------------- */
+/* -- Statements -------------------------------------------------------------------------------- */
 
 static void touch_loads(struct race *r, const struct expr *e) {
     for (int i = 0; i < e->count; i++) touch_loads(r, e->args[i]);

@@ -55,6 +55,9 @@ struct rig build_matmul(const struct shape *s);
 /* Q, K, V of rows x 64; scores are stored unnormalised: the point is who waits for whom. */
 struct rig build_attention(const struct shape *s);
 
+/* random.c: tiles S T U, fragments a b that it stores to Y and Z; a dimension n. */
+struct rig random_program(uint32_t seed);
+
 void run_schedule(struct rig *r); /* all four passes */
 const char *rig_dump(struct rig *r);
 /* Statements of the kind in the block, nested ones included; `direct` excludes those in loops. */

@@ -178,6 +178,16 @@ static void test_attention(void **state) {
         }
 }
 
+static void test_random(void **state) {
+    (void)state;
+    for (uint32_t seed = 1; seed <= 150; seed++)
+        for (int dim = 0; dim <= 2; dim += 2) {
+            char what[32];
+            snprintf(what, sizeof what, "seed %u", seed);
+            check_twice(random_program(seed), random_program(seed), dim, what);
+        }
+}
+
 /* The comparison must see what it is for: a wait that leaves one group too many open. */
 static void weaken_waits(struct stmt *s, void *data) {
     (void)data;
@@ -209,9 +219,11 @@ static void test_sees_late_copies(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_stages_and_trips), cmocka_unit_test(test_mainloop),
-        cmocka_unit_test(test_tiles), cmocka_unit_test(test_attention),
-        cmocka_unit_test(test_sees_late_copies)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_stages_and_trips),
+                                       cmocka_unit_test(test_mainloop),
+                                       cmocka_unit_test(test_tiles),
+                                       cmocka_unit_test(test_attention),
+                                       cmocka_unit_test(test_random),
+                                       cmocka_unit_test(test_sees_late_copies)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
