@@ -44,6 +44,12 @@ void options_list(struct text *out) {
     }
 }
 
+/* Hyphens of options are no hyphens of words; a '.' or "'" in front would be a request. */
+static void print_roff(struct text *out, const char *s) {
+    if (*s == '.' || *s == '\'') text_puts(out, "\\&");
+    for (; *s; s++) text_printf(out, *s == '-' ? "\\-" : *s == '\\' ? "\\e" : "%c", *s);
+}
+
 void options_man(struct text *out) {
     const char *group = "";
     for (int i = 0; i < OPT_COUNT; i++) {
@@ -51,8 +57,10 @@ void options_man(struct text *out) {
         struct text left = text_new(out->arena);
         print_spelling(&left, &rows[i]);
         text_puts(out, ".TP\n.B ");
-        for (const char *c = left.at; *c; c++) text_printf(out, *c == '-' ? "\\-" : "%c", *c);
-        text_printf(out, "\n%s.\n", rows[i].help);
+        print_roff(out, left.at);
+        text_puts(out, "\n");
+        print_roff(out, rows[i].help);
+        text_puts(out, ".\n");
     }
 }
 
