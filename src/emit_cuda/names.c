@@ -8,9 +8,15 @@ struct named {
     const char *name;
 };
 
+struct series { /* the next number to try behind a name that is taken */
+    const char *base;
+    int next;
+};
+
 struct names {
     struct arena *arena;
     VEC(struct named) list;
+    VEC(struct series) numbered;
 };
 
 /* What a local name must not be: words of C++, macros and types of the headers that are included,
@@ -194,7 +200,7 @@ static bool is_reserved(const char *name) {
         if (!strcmp(reserved[i], name)) return true;
     for (size_t i = 0; i < sizeof reserved_begin / sizeof *reserved_begin; i++)
         if (!strncmp(reserved_begin[i], name, strlen(reserved_begin[i]))) return true;
-    return helper_exists(name) || expr_calls(name);
+    return helper_exists(name);
 }
 
 static bool is_taken(const struct names *n, const char *name) {
@@ -213,12 +219,19 @@ static char *identifier(struct arena *a, const char *wanted) {
     return s;
 }
 
+static int *next_number(struct names *n, const char *base) {
+    for (int i = 0; i < n->numbered.count; i++)
+        if (!strcmp(n->numbered.at[i].base, base)) return &n->numbered.at[i].next;
+    vec_push(n->arena, &n->numbered, ((struct series){base, 1}));
+    return &n->numbered.at[n->numbered.count - 1].next;
+}
+
 const char *names_of(struct names *n, const void *key, const char *wanted) {
     for (int i = 0; i < n->list.count; i++)
         if (n->list.at[i].key == key) return n->list.at[i].name;
     const char *base = identifier(n->arena, wanted), *name = base;
-    if (is_reserved(base)) base = name = arena_printf(n->arena, "v_%s", base);
-    for (int i = 1; is_taken(n, name); i++) name = arena_printf(n->arena, "%s_%d", base, i);
+    if (is_reserved(base) || expr_calls(base)) base = name = arena_printf(n->arena, "v_%s", base);
+    while (is_taken(n, name)) name = arena_printf(n->arena, "%s_%d", base, (*next_number(n, base))++);
     vec_push(n->arena, &n->list, ((struct named){.key = key, .name = name}));
     return name;
 }

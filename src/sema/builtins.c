@@ -14,8 +14,6 @@ static const struct builtin elementwise[] = {
 #include "ir/functions.def"
 };
 
-static bool is_language(int fn) { return function_row((enum function)fn)->flags & FLAG_LANGUAGE; }
-
 static const struct builtin named[] = {
 #define BUILTIN(module, name, parameters, call, doc) {module, name, parameters, call, doc},
 #include "sema/builtins.def"
@@ -23,19 +21,21 @@ static const struct builtin named[] = {
 
 enum { NAMED = sizeof named / sizeof *named };
 
-static int elementwise_count(void) {
-    int count = 0;
-    for (int i = 0; i < FN_COUNT; i++) count += is_language(i);
-    return count;
-}
+/* The elementwise functions that users call by name, in the order of the table. */
+static const enum function language[] = {
+#define LANGUAGE_ROW_LANGUAGE(id) FN_##id,
+#define LANGUAGE_ROW_INFIX(id)
+#define LANGUAGE_ROW_ZERO(id)
+#define FUNCTION(id, name, arity, types, flags, doc) LANGUAGE_ROW_##flags(id)
+#include "ir/functions.def"
+};
 
-int builtin_count(void) { return NAMED + elementwise_count(); }
+enum { LANGUAGE = sizeof language / sizeof *language };
+
+int builtin_count(void) { return NAMED + LANGUAGE; }
 
 const struct builtin *builtin_row(int i) {
-    if (i < NAMED) return &named[i];
-    int fn = 0;
-    for (int left = i - NAMED; left > 0 || !is_language(fn); fn++) left -= is_language(fn);
-    return &elementwise[fn];
+    return i < NAMED ? &named[i] : &elementwise[language[i - NAMED]];
 }
 
 /* -- The list ------------------------------------------------------------------------------------
