@@ -206,10 +206,13 @@ static void order_loops(struct reduction *r) {
 /* The innermost loop is cut so that up to four results grow side by side. */
 static void cut_chains(struct reduction *r) {
     struct plan *p = &r->plan;
-    struct plan_loop *last = &p->loop[p->loops - 1];
+    struct plan_loop *last;
     int32_t total = 1;
     int i;
 
+    r->chains = 1;
+    if (p->loops == r->kept) return;
+    last = &p->loop[p->loops - 1];
     for (i = r->kept; i < p->loops; i++) total *= p->loop[i].radix;
     r->chains = total < 8 || p->loops == LOOPS ? 1
                 : last->radix % 4 == 0         ? 4
