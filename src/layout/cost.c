@@ -2,14 +2,15 @@
  *
  * Counted for the first warp and its first registers, then multiplied: all other accesses of a
  * partition are translations of these. A sector of global memory counts two slots (an SM receives
- * about 16 bytes a cycle from device memory and issues four instructions), a shuffle with its
+ * about 16 bytes a cycle from device memory and issues four instructions), half of that if the tile
+ * reads it again and a cache holds it; each 128-byte line of a request one; a shuffle with its
  * operation four. Idle warps count as if they worked, so an uneven spread costs time. */
 #include "layout/plan.h"
 
 enum {
     COST_SECTOR = 2,
     COST_SHUFFLE = 4,
-    COST_BARRIER = 120, /* two barriers around an exchange */
+    COST_BARRIER = 400, /* two barriers around an exchange, during which the block stands */
     REGISTERS_SOFT = 160
 };
 
@@ -42,6 +43,23 @@ static bool lane_start(const struct layout *l, int lane, int64_t *coordinate) {
     return true;
 }
 
+/* Iterations of some axis read the same element again. */
+static bool is_reread(const struct view *v, const struct layout *domain) {
+    for (int a = 0; a < domain->rank; a++)
+        if (domain->axis[a].extent > 1 && v->coefficient[a] == 0) return true;
+    return false;
+}
+
+static int lines_of(const int64_t *address, int lanes) {
+    int lines = 0;
+    for (int i = 0; i < lanes; i++) {
+        bool seen = false;
+        for (int j = 0; j < i && !seen; j++) seen = address[i] / 128 == address[j] / 128;
+        lines += !seen;
+    }
+    return lines;
+}
+
 static double memory_cost(const struct plan *p, const struct view *v, const struct layout *domain) {
     double registers = (double)layout_span(domain, SPACE_REG);
     int bytes = dtype_bytes(v->buffer->dtype);
@@ -59,11 +77,13 @@ static double memory_cost(const struct plan *p, const struct view *v, const stru
         double wavefronts = lanes * bytes * vector / 128.0;
         return p->warps * registers / vector * (1 + (wavefronts < 1 ? 1 : wavefronts));
     }
+    double sector_cost = is_reread(v, domain) ? COST_SECTOR / 2.0 : COST_SECTOR;
     int64_t lowest = 0;
     for (int i = 0; i < lanes; i++) lowest = address[i] < lowest ? address[i] : lowest;
     for (int i = 0; i < lanes; i++) address[i] -= lowest;
     int sectors = layout_sectors(address, lanes, bytes * vector);
-    return p->warps * registers / vector * (1 + COST_SECTOR * sectors);
+    double request = 1 + sector_cost * sectors + lines_of(address, lanes);
+    return p->warps * registers / vector * request;
 }
 
 double convert_cost(const struct plan *p, const struct buffer *b) {
