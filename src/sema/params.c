@@ -4,100 +4,26 @@
 /* -- Names in C
  * ------------------------------------------------------------------------------------------ */
 
+/* Words of C and C++, and what the headers that the C header includes define. */
+// clang-format off
+static const char *const words[] = {
+    "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break",
+    "case", "catch", "char", "class", "co_await", "co_return", "co_yield", "compl", "concept",
+    "const", "const_cast", "consteval", "constexpr", "constinit", "continue", "decltype", "default",
+    "delete", "do", "double", "dynamic_cast", "else", "enum", "errno", "explicit", "export",
+    "extern", "false", "float", "for", "friend", "goto", "i386", "if", "inline", "int", "int16_t",
+    "int32_t", "int64_t", "int8_t", "intptr_t", "linux", "long", "main", "mutable", "namespace",
+    "new", "noexcept", "not", "not_eq", "NULL", "nullptr", "operator", "or", "or_eq", "private",
+    "protected", "ptrdiff_t", "public", "register", "reinterpret_cast", "requires", "restrict",
+    "return", "short", "signed", "size_t", "sizeof", "static", "static_assert", "static_cast",
+    "struct", "switch", "template", "this", "thread_local", "throw", "true", "try", "typedef",
+    "typeid", "typename", "typeof", "typeof_unqual", "uint16_t", "uint32_t", "uint64_t", "uint8_t",
+    "uintptr_t", "union", "unix", "unsigned", "using", "virtual", "void", "volatile", "wchar_t",
+    "while", "xor", "xor_eq",
+};
+// clang-format on
+
 bool c_name_reserved(const char *name) {
-    static const char *const words[] = {"alignas",
-                                        "alignof",
-                                        "and",
-                                        "and_eq",
-                                        "asm",
-                                        "auto",
-                                        "bitand",
-                                        "bitor",
-                                        "bool",
-                                        "break",
-                                        "case",
-                                        "catch",
-                                        "char",
-                                        "class",
-                                        "compl",
-                                        "concept",
-                                        "const",
-                                        "const_cast",
-                                        "consteval",
-                                        "constexpr",
-                                        "constinit",
-                                        "continue",
-                                        "co_await",
-                                        "co_return",
-                                        "co_yield",
-                                        "decltype",
-                                        "default",
-                                        "delete",
-                                        "do",
-                                        "double",
-                                        "dynamic_cast",
-                                        "else",
-                                        "enum",
-                                        "explicit",
-                                        "export",
-                                        "extern",
-                                        "false",
-                                        "float",
-                                        "for",
-                                        "friend",
-                                        "goto",
-                                        "if",
-                                        "inline",
-                                        "int",
-                                        "long",
-                                        "main",
-                                        "mutable",
-                                        "namespace",
-                                        "new",
-                                        "noexcept",
-                                        "not",
-                                        "not_eq",
-                                        "nullptr",
-                                        "operator",
-                                        "or",
-                                        "or_eq",
-                                        "private",
-                                        "protected",
-                                        "public",
-                                        "register",
-                                        "reinterpret_cast",
-                                        "requires",
-                                        "restrict",
-                                        "return",
-                                        "short",
-                                        "signed",
-                                        "sizeof",
-                                        "static",
-                                        "static_assert",
-                                        "static_cast",
-                                        "struct",
-                                        "switch",
-                                        "template",
-                                        "this",
-                                        "thread_local",
-                                        "throw",
-                                        "true",
-                                        "try",
-                                        "typedef",
-                                        "typeid",
-                                        "typename",
-                                        "typeof",
-                                        "typeof_unqual",
-                                        "union",
-                                        "unsigned",
-                                        "using",
-                                        "virtual",
-                                        "void",
-                                        "volatile",
-                                        "wchar_t",
-                                        "while",
-                                        "xor",
-                                        "xor_eq"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (!strcmp(words[i], name)) return true;
     return false;
@@ -239,9 +165,10 @@ static void mark_outputs(struct sema *s, struct function_ir *f, int declared) {
 }
 
 static bool taken(const char *name) {
-    static const char *const own[] = {"stream", "workspace", "workspace_bytes"};
+    static const char *const own[] = {"stream", "workspace", "workspace_bytes", "args_"};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         if (!strcmp(own[i], name)) return true;
+    if (!strncmp(name, "tilec_", 6) || !strncmp(name, "TILEC_", 6)) return true;
     return c_name_reserved(name);
 }
 
