@@ -43,11 +43,13 @@ static const char abi[] =
     "} tilec_config;\n"
     "#endif\n";
 
+/* "a-b" and "a_b" are different guards. */
 static void guard_name(struct text *out, const char *stem) {
     text_puts(out, "TILEC_");
-    for (const char *c = stem; *c; c++) /* different stems, different guards */
-        text_printf(out, isalnum((unsigned char)*c) || *c == '_' ? "%c" : "_x%02x_",
-                    (unsigned char)*c);
+    for (const char *c = stem; *c; c++) {
+        unsigned char u = (unsigned char)*c;
+        text_printf(out, isalnum(u) || u == '_' ? "%c" : "_X%02X_", isalnum(u) ? toupper(u) : u);
+    }
     text_puts(out, "_H_INCLUDED");
 }
 
@@ -67,8 +69,8 @@ static void print_signature(struct text *out, struct module *const *modules, int
             expr_print(out, b->dim[j]);
         }
         text_printf(out, "], %d-byte aligned%s\n", tensor_alignment(modules, count, f, b),
-                    b->output    ? ", written"
-                    : b->written ? ", read and written"
+                    b->output    ? ", output"
+                    : b->written ? ", written"
                                  : "");
     }
     text_puts(out, " */\n");
