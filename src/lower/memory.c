@@ -204,11 +204,13 @@ static void set_safe(struct lowering *l, const struct vector *v, struct array *a
                      int32_t count) {
     struct expr *safe = value_safe(l, v->buffer), *parts[4] = {safe, safe, safe, safe};
     enum dtype t = v->buffer->dtype;
+    bool as_float = bits_type(t) == DTYPE_F32;
+    struct expr *one = v->packed  ? value_pack(l, parts, t)
+                       : as_float ? value_round(l, safe, t)
+                                  : value_bits(l, safe, t);
     int32_t i;
 
-    for (i = 0; i < count; i++)
-        add_put(l, a, plus(l, base, ix(l, i)),
-                v->packed ? value_pack(l, parts, t) : value_bits(l, safe, t));
+    for (i = 0; i < count; i++) add_put(l, a, plus(l, base, ix(l, i)), one);
 }
 
 static void load_run(struct lowering *l, const struct vector *v, const struct place_at *p,

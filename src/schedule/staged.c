@@ -46,9 +46,11 @@ static struct buffer *staging(struct place_in in, const struct stmt *copy) {
     struct module *m = in.module;
     const struct domain *d = &copy->copy.domain;
     const char *base = arena_printf(m->arena, "%s_ahead", copy->copy.dst.buffer->name->text);
+    bool single = d->rank == 0; /* a copy of one element: buffers have at least one axis */
     struct buffer *f = buffer_new(m, in.function, in.kernel, SCOPE_FRAGMENT, module_name(m, base),
-                                  copy->copy.src.buffer->dtype, d->rank, d->extent);
-    f->layout = d->layout;
+                                  copy->copy.src.buffer->dtype, single ? 1 : d->rank,
+                                  single ? (int32_t[]){1} : d->extent);
+    f->layout = single ? layout_insert(&d->layout, 0, 1) : d->layout;
     f->span = copy->span;
     return f;
 }
