@@ -16,6 +16,8 @@ struct series { /* the next number to try behind a name that is taken */
 struct names {
     struct arena *arena;
     VEC(struct named) list;
+    int32_t *slot; /* by key: 1 + its place in the list; 0: free. Only looked up, never walked */
+    uint32_t slots;
     VEC(struct series) numbered;
 };
 
@@ -219,6 +221,24 @@ static char *identifier(struct arena *a, const char *wanted) {
     return s;
 }
 
+static uint32_t slot_of(const struct names *n, const void *key) {
+    uint32_t at = (uint32_t)(((uintptr_t)key >> 4) * 2654435761u) & (n->slots - 1);
+    while (n->slot[at] && n->list.at[n->slot[at] - 1].key != key) at = (at + 1) & (n->slots - 1);
+    return at;
+}
+
+static void enter(struct names *n, const void *key, const char *name) {
+    vec_push(n->arena, &n->list, ((struct named){.key = key, .name = name}));
+    if ((uint32_t)n->list.count * 2 <= n->slots) {
+        n->slot[slot_of(n, key)] = n->list.count;
+        return;
+    }
+    n->slots = n->slots ? n->slots * 2 : 256;
+    n->slot = arena_array(n->arena, int32_t, n->slots);
+    for (int i = 0; i < n->list.count; i++)
+        if (n->list.at[i].key) n->slot[slot_of(n, n->list.at[i].key)] = i + 1;
+}
+
 static int *next_number(struct names *n, const char *base) {
     for (int i = 0; i < n->numbered.count; i++)
         if (!strcmp(n->numbered.at[i].base, base)) return &n->numbered.at[i].next;
@@ -227,11 +247,12 @@ static int *next_number(struct names *n, const char *base) {
 }
 
 const char *names_of(struct names *n, const void *key, const char *wanted) {
-    for (int i = 0; i < n->list.count; i++)
-        if (n->list.at[i].key == key) return n->list.at[i].name;
+    int known = n->slots ? n->slot[slot_of(n, key)] : 0;
+    if (known) return n->list.at[known - 1].name;
     const char *base = identifier(n->arena, wanted), *name = base;
     if (is_reserved(base) || expr_calls(base)) base = name = arena_printf(n->arena, "v_%s", base);
-    while (is_taken(n, name)) name = arena_printf(n->arena, "%s_%d", base, (*next_number(n, base))++);
-    vec_push(n->arena, &n->list, ((struct named){.key = key, .name = name}));
+    while (is_taken(n, name))
+        name = arena_printf(n->arena, "%s_%d", base, (*next_number(n, base))++);
+    enter(n, key, name);
     return name;
 }
