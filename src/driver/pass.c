@@ -108,11 +108,24 @@ static void after(struct compilation *c, int pass, const struct module *m, doubl
     }
 }
 
-/* The text that a later pass takes, read back; its header says level and target. */
+/* The text that a later pass takes, read back; its header says level and target. What a person may
+ * have changed is checked like what a pass leaves, but the fault is not ours. */
 static struct module *read_module(struct compilation *c, int start) {
+    static const char *const names[] = {"none", "TILE", "PLACED", "SCHEDULED", "KERNEL"};
     bool kernel = passes[start - 1].form == FORM_KERNEL;
-    return kernel ? kernel_read(c->arena, c->names, c->diag, c->source)
-                  : tile_read(c->arena, c->names, c->diag, c->source);
+    enum level level = passes[start - 1].level;
+    struct module *m = kernel ? kernel_read(c->arena, c->names, c->diag, c->source)
+                              : tile_read(c->arena, c->names, c->diag, c->source);
+    const char *why = NULL;
+    if (!m) return NULL;
+    if (m->level != level)
+        diag_report(c->diag, (struct span){0, 0}, E0801,
+                    "pass '%s' takes a program of level %s, the text holds one of level %s",
+                    passes[start].name, names[level], names[m->level]);
+    else if (kernel ? !kernel_verify(m, &why) : !tile_verify(m, level, &why))
+        diag_report(c->diag, (struct span){0, 0}, E0801, "the text breaks a rule of its level: %s",
+                    why ? why : "unknown");
+    return diag_errors(c->diag) ? NULL : m;
 }
 
 /* Runs passes first … tidy on m. NULL if one reported an error. */
