@@ -537,7 +537,7 @@ static bool read_function(struct tile_reader *r, bool (*body)(struct tile_reader
  * ------------------------------------------------------------------------------------ */
 static bool read_header(struct tile_reader *r) {
     struct module *m = r->m;
-    while (r->c.at < r->c.end && !cursor_at(&r->c, "; tilec") && cursor_line_end(&r->c)) {}
+    while (r->c.at < r->c.end && !cursor_at(&r->c, "; tilec 0.") && cursor_line_end(&r->c)) {}
     if (!expect(r, ";") || !expect(r, "tilec") || !expect(r, "0.1")) return false;
     if (take(r, "after") && !(m->after = read_name(r))) return false;
     if (!expect(r, ",") || !expect(r, "level")) return false;
