@@ -136,10 +136,22 @@ def check_documents(tilec):
             fault("lang/reference.md", 1, f"does not name the architecture {arch}")
 
 
+def check_snippets(tilec):
+    """The programs in the documents compile."""
+    for path in ("README.md", "lang/reference.md"):
+        text = text_of(path)
+        for block in re.finditer(r"^```python\n(.*?)^```$", text, re.M | re.S):
+            run = subprocess.run([tilec, "--emit=none", "--arch=all", "-o", "x.cu", "-"], input=block.group(1),
+                                 capture_output=True, text=True)
+            if run.returncode:
+                fault(path, text[:block.start()].count("\n") + 2, run.stderr.strip())
+
+
 def main():
     os.chdir(ROOT)
     checks = {"sizes": check_sizes, "heads": check_heads, "words": check_words, "codes": check_codes,
-              "tables": check_tables, "documents": lambda: check_documents(sys.argv[2])}
+              "tables": check_tables, "documents": lambda: check_documents(sys.argv[2]),
+              "snippets": lambda: check_snippets(sys.argv[2])}
     checks[sys.argv[1]]()
     print("\n".join(faults) if faults else "no faults")
     return 1 if faults else 0

@@ -14,4 +14,10 @@ for example in "$examples"/*.tile; do
     nvcc -Werror all-warnings -Xcompiler -Wall,-Wextra,-Werror -gencode arch=compute_80,code=sm_80 \
         -gencode arch=compute_90a,code=sm_90a -c "$work/$name.cu" -o "$work/$name.o" || status=1
 done
+if [ "$2" = nvcc ]; then # the program is linked; running it takes a GPU
+    cp "$work/06_matmul.h" "$work/matmul.h"
+    toolkit=$(dirname "$(dirname "$(readlink -f "$(command -v nvcc)")")")
+    gcc -std=c99 -Wall -Wextra -Werror -I"$work" -I"$toolkit/include" -c "$examples/use_matmul.c" \
+        -o "$work/use_matmul.o" && nvcc "$work/06_matmul.o" "$work/use_matmul.o" -o "$work/use" || status=1
+fi
 exit $status
