@@ -132,16 +132,16 @@ static int64_t low_power(int64_t divisor) {
 }
 
 static struct interval bit_and(struct interval a, struct interval b) {
-    if (a.lo < 0 && b.lo < 0) return unknown;
     int64_t x = low_power(a.divisor), y = low_power(b.divisor);
+    if (a.lo < 0 && b.lo < 0) return (struct interval){INT64_MIN, INT64_MAX, x > y ? x : y};
     int64_t top = a.lo < 0 ? b.hi : b.lo < 0 ? a.hi : a.hi < b.hi ? a.hi : b.hi;
     return (struct interval){0, top, x > y ? x : y};
 }
 
 static struct interval bit_or(struct interval a, struct interval b) {
-    if (a.lo < 0 || b.lo < 0) return unknown;
-    uint64_t top = (uint64_t)(a.hi > b.hi ? a.hi : b.hi);
     int64_t x = low_power(a.divisor), y = low_power(b.divisor);
+    if (a.lo < 0 || b.lo < 0) return (struct interval){INT64_MIN, INT64_MAX, x < y ? x : y};
+    uint64_t top = (uint64_t)(a.hi > b.hi ? a.hi : b.hi);
     for (int shift = 1; shift < 64; shift *= 2) top |= top >> shift;
     return (struct interval){0, (int64_t)top, x < y ? x : y};
 }
