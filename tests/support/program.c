@@ -207,7 +207,7 @@ static const char *compare(struct program *p, uint8_t *const *before) {
 static const char *complain(struct program *p, const char *stage, const char *why) {
     struct text t = text_new(p->arena);
     text_printf(&t, "after %s for %s: %s\n", stage, p->m->target->name, why);
-    if (p->m->level < LEVEL_KERNEL) tile_print(&t, p->m);
+    p->m->level < LEVEL_KERNEL ? tile_print(&t, p->m) : kernel_print(&t, p->m);
     return t.at;
 }
 
