@@ -151,10 +151,11 @@ def check_snippets(tilec):
 
 
 def main():
+    tilec = os.path.abspath(sys.argv[2]) if len(sys.argv) > 2 else ""
     os.chdir(ROOT)
     checks = {"sizes": check_sizes, "heads": check_heads, "words": check_words, "codes": check_codes,
-              "tables": check_tables, "documents": lambda: check_documents(sys.argv[2]),
-              "snippets": lambda: check_snippets(sys.argv[2])}
+              "tables": check_tables, "documents": lambda: check_documents(tilec),
+              "snippets": lambda: check_snippets(tilec)}
     checks[sys.argv[1]]()
     print("\n".join(faults) if faults else "no faults")
     return 1 if faults else 0

@@ -1,5 +1,6 @@
 /* test_driver.c: the command as a user meets it: exit statuses, files written or not, dependency
  * files, diagnostics. usage: test_driver TILEC */
+#define _XOPEN_SOURCE 700 /* realpath */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -247,8 +248,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test_setup(restart, fresh),
     };
 
-    if (argc < 2 || !mkdtemp(directory)) return 2;
-    tilec = argv[1];
+    tilec = argc > 1 ? realpath(argv[1], NULL) : NULL;
+    if (!tilec || !mkdtemp(directory)) return 2;
     setenv("DIRECTORY", directory, 1);
     unsetenv("NO_COLOR");
     unsetenv("CLICOLOR_FORCE");
