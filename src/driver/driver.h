@@ -107,6 +107,16 @@ int pass_find(const char *name); /* -1 if unknown */
 bool passes_run(struct compilation *c);
 void passes_list(struct text *out);
 
+/* -- main.c
+ * ---------------------------------------------------------------------------------------- */
+/* Reads the source, runs all passes and prints the diagnostics. Gives an exit status. */
+int compile_modules(struct compilation *c);
+
+/* -- verify.c
+ * -------------------------------------------------------------------------------------- */
+/* `tilec verify …`: argv[0] is "verify". Gives an exit status. */
+int verify_main(struct arena *a, int argc, char **argv);
+
 /* -- files.c
  * --------------------------------------------------------------------------------------- */
 /* Writes by way of a temporary name, so that a failure leaves no half file. "-": standard output.

@@ -117,7 +117,7 @@ static bool only_front(const struct options *o) {
     return o->emissions.count > 0;
 }
 
-static int compile(struct compilation *c) {
+int compile_modules(struct compilation *c) {
     const char *why = NULL;
     c->source = source_read(c->arena, c->options->input, &why);
     if (!c->source) {
@@ -130,7 +130,12 @@ static int compile(struct compilation *c) {
     c->ir_pass = wanted_ir(c->options);
     bool ok = passes_run(c);
     print_diagnostics(c);
-    if (!ok) return EXIT_SOURCE;
+    return ok ? EXIT_DONE : EXIT_SOURCE;
+}
+
+static int compile(struct compilation *c) {
+    int status = compile_modules(c);
+    if (status != EXIT_DONE) return status;
     if (c->options->stop_after >= 0 && c->ir_pass < 0 && !only_front(c->options)) return EXIT_DONE;
     if (c->module_count && !definitions_used(c)) return EXIT_USAGE;
     return outputs_write(c);
@@ -140,7 +145,9 @@ int main(int argc, char **argv) {
     struct arena *a = arena_new();
     struct options options = {.arena = a};
     int status = EXIT_DONE;
-    if (options_parse(&options, argc, argv, &status)) {
+    if (argc > 1 && !strcmp(argv[1], "verify")) {
+        status = verify_main(a, argc - 1, argv + 1);
+    } else if (options_parse(&options, argc, argv, &status)) {
         if (only_front(&options)) options.stop_after = PASS_parse;
         struct compilation c = {.arena = a, .names = interns_new(a), .options = &options};
         status = compile(&c);

@@ -1,0 +1,41 @@
+/* trial.h: data for a run, and the comparison of two runs: evaluator against model. */
+#ifndef TILEC_SIM_TRIAL_H
+#define TILEC_SIM_TRIAL_H
+#include "sim/sim.h"
+
+struct sim_data {
+    struct eval_args args;
+    uint8_t *
+        *memory; /* by parameter: of a tensor, with NaN in front, behind and between its rows */
+    int64_t *bytes;
+};
+
+/* Seeded arguments for the parameters of f. given[i] is the value of parameter i where it is a
+ * dimension or a scalar, SIM_ANY to choose one. NULL with *why where no data can be made. */
+#define SIM_ANY INT64_MIN
+struct sim_data *sim_data_new(struct arena *a, const struct function_ir *f, const int64_t *given,
+                              uint64_t seed, const char **why);
+struct sim_data *sim_data_copy(struct arena *a, const struct function_ir *f,
+                               const struct sim_data *from);
+
+/* How far apart two right results of f (at TILE) may lie: nothing where the order of all operations
+ * is fixed. */
+struct sim_tolerance {
+    double relative; /* of the element */
+    double absolute; /* of the largest element of the tensor */
+};
+struct sim_tolerance sim_tolerance_of(const struct function_ir *f);
+
+struct sim_difference {
+    const struct buffer *buffer; /* NULL: none */
+    int64_t at[TILE_RANK];
+    bool outside; /* bytes around the tensor changed; `at` is not set */
+    double expected, actual;
+    int64_t count; /* elements that differ in this tensor */
+};
+/* The first tensor and element that differ. */
+struct sim_difference sim_compare(const struct function_ir *f, const struct sim_data *expected,
+                                  const struct sim_data *actual, struct sim_tolerance t);
+double sim_element(const struct tensor *t, const int64_t *at);
+
+#endif
