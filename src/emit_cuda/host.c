@@ -42,15 +42,34 @@ static struct names *host_names(struct arena *a) {
     return n;
 }
 
-/* Dimensions and scalars by their names, integers as 64-bit values, for the expressions below. */
-static void bind_dims(struct emitter *e, const struct function_ir *f) {
+static bool grid_uses(const struct function_ir *f, const struct var *v) {
+    for (int i = 0; i < f->kernels.count; i++)
+        for (int j = 0; j < f->kernels.at[i]->grid_rank; j++)
+            if (expr_uses_var(f->kernels.at[i]->grid[j], v)) return true;
+    return false;
+}
+
+/* Every dimension is checked itself. */
+static bool check_uses(const struct function_ir *f, const struct param *p) {
+    bool used = p->kind == PARAM_DIM;
+    for (int i = 0; i < f->params.count; i++) {
+        const struct buffer *b = f->params.at[i].buffer;
+        for (int j = 0; b && j < b->rank; j++) used |= expr_uses_var(b->dim[j], p->var);
+    }
+    for (int i = 0; i < f->checks.count; i++) used |= expr_uses_var(f->checks.at[i].test, p->var);
+    return used;
+}
+
+/* The dimensions and scalars that the expressions below use, by their names; integers have 64 bits.
+ */
+static void bind_dims(struct emitter *e, const struct function_ir *f, bool grid) {
     for (int i = 0; i < f->params.count; i++) {
         const struct param *p = &f->params.at[i];
         if (p->kind == PARAM_TENSOR || param_is_bits(p)) continue;
+        if (grid ? !grid_uses(f, p->var) : !check_uses(f, p)) continue;
         const char *name = var_name(e, p->var);
         const char *type = dtype_is_float(p->var->dtype) ? param_type(e, p) : "int64_t";
-        text_printf(e->out, "const %s %s = (%s)args->%s;\n(void)%s;\n", type, name, type,
-                    p->name->text, name);
+        text_printf(e->out, "const %s %s = args->%s;\n", type, name, p->name->text);
     }
 }
 
@@ -58,9 +77,14 @@ static void bind_dims(struct emitter *e, const struct function_ir *f) {
 static void fault(struct emitter *e, const char *status, const char *what, const char *value) {
     text_printf(e->out, "{\n    const struct tilec_fault f = {%s, ", status);
     emit_quoted(e->out, what);
-    text_printf(e->out, ", (long long)(%s), %s};\n    return f;\n}\n", value ? value : "0",
-                value ? "true" : "false");
+    if (value)
+        text_printf(e->out, ", (long long)(%s), true};\n    return f;\n}\n", value);
+    else
+        text_puts(e->out, ", 0, false};\n    return f;\n}\n");
 }
+
+/* Sums and small multiples of dimensions then stay within 64 bits. */
+static const int64_t LARGEST_DIM = (int64_t)1 << 56;
 
 static void check_dim(struct emitter *e, const struct param *p) {
     const char *name = var_name(e, p->var), *n = p->name->text;
@@ -71,7 +95,7 @@ static void check_dim(struct emitter *e, const struct param *p) {
              : arena_printf(e->arena, "%s is negative:", n),
           name);
     if (p->var->dtype == DTYPE_I32 && hi > INT32_MAX) hi = INT32_MAX;
-    if (hi == INT64_MAX) return;
+    if (hi > LARGEST_DIM) hi = LARGEST_DIM;
     text_printf(e->out, "if (%s > %lld) ", name, (long long)hi);
     fault(e, "TILEC_E_DIM",
           hi == INT32_MAX ? arena_printf(e->arena, "%s exceeds 32 bits:", n)
@@ -133,7 +157,7 @@ static void emit_check(struct emitter *e, struct module *const *modules, int cou
     e->out->indent++;
     text_puts(e->out, "if (!args) ");
     fault(e, "TILEC_E_NULL", "args is null", NULL);
-    bind_dims(e, f);
+    bind_dims(e, f, false);
     for (int i = 0; i < f->params.count; i++)
         if (f->params.at[i].kind == PARAM_DIM) check_dim(e, &f->params.at[i]);
     for (int i = 0; i < f->params.count; i++)
@@ -189,7 +213,7 @@ static void emit_configure(struct emitter *e, struct module *const *modules, int
         text_printf(e->out, "if (%s) {\n", arch_choice(e->arena, modules[i]->target));
         e->out->indent++;
         e->names = host_names(e->arena);
-        bind_dims(e, g);
+        bind_dims(e, g, true);
         text_puts(e->out, "switch (launch) {\n");
         for (int j = 0; j < g->kernels.count; j++)
             configure_launch(e, modules[i], g->kernels.at[j], j);
@@ -223,7 +247,7 @@ static void emit_empty(struct emitter *e, const struct function_ir *f) {
     e->out->indent++;
     e->names = host_names(e->arena);
     text_puts(e->out, "(void)args;\n");
-    bind_dims(e, f);
+    bind_dims(e, f, true);
     text_puts(e->out, "return ");
     for (int i = 0; i < f->kernels.count; i++) {
         const struct kernel *k = f->kernels.at[i];
