@@ -115,11 +115,20 @@ static bool in_place(const struct domain *d, const struct buffer *b, struct expr
     return true;
 }
 
-/* In a MAP a fragment's element is touched by the very threads that hold it. */
+static bool held_by_all(const struct layout *l) {
+    for (int i = 0; i < l->rank; i++)
+        for (int k = 0; k < l->axis[i].count; k++)
+            if (l->axis[i].digit[k].space != SPACE_REG) return false;
+    return true;
+}
+
+/* In a MAP a fragment's element is touched by the very threads that hold it; what all hold may be
+ * read anywhere. */
 static void check_access(struct verifier *v, const struct buffer *b, struct expr *const *index,
                          bool write) {
     struct layout fragment, domain;
     if (b->scope != SCOPE_FRAGMENT || v->why) return;
+    if (!v->map && !write && held_by_all(&b->layout)) return;
     if (!v->map) {
         verify_fail(v, v->span, "fragment '%s' is accessed outside a MAP", b->name->text);
         return;
