@@ -5,13 +5,23 @@
 #include "ir/tile.h"
 #include <string.h>
 
+struct result { /* of an operation on one or two arguments */
+    enum function fn;
+    enum dtype dtype;
+    struct expr *args[2], *e;
+};
+
+enum { RECENT_INDICES = 256 };
+
 struct exprs {
     struct arena *arena;
     struct expr **slot; /* open addressing, room is a power of two */
     uint32_t room, used;
-    VEC(struct var *) vars; /* by id */
-    struct expr **memo;     /* of rewriting: result by expression id, … */
-    uint32_t *memo_run;     /* … valid if this is the current run */
+    struct result *results; /* room of them; what came last at its place, never more than a cache */
+    struct expr *recent[RECENT_INDICES]; /* constants of type INDEX, likewise */
+    VEC(struct var *) vars;              /* by id */
+    struct expr **memo;                  /* of rewriting: result by expression id, … */
+    uint32_t *memo_run;                  /* … valid if this is the current run */
     uint32_t memo_room, run;
 };
 
@@ -28,6 +38,7 @@ struct exprs *exprs_new(struct arena *a) {
     x->arena = a;
     x->room = 256;
     x->slot = arena_array(a, struct expr *, x->room);
+    x->results = arena_array(a, struct result, x->room);
     return x;
 }
 
@@ -92,6 +103,7 @@ static void grow(struct exprs *x) {
     uint32_t count = x->room;
     x->room *= 2;
     x->slot = arena_array(x->arena, struct expr *, x->room);
+    x->results = arena_array(x->arena, struct result, x->room);
     for (uint32_t i = 0; i < count; i++)
         if (old[i]) x->slot[find_slot(x, old[i])] = old[i];
 }
@@ -146,7 +158,9 @@ struct expr *expr_int(struct exprs *x, int64_t value, enum dtype dtype) {
 }
 
 struct expr *expr_index(struct exprs *x, int64_t value) {
-    return expr_int(x, value, DTYPE_INDEX);
+    struct expr **known = &x->recent[(uint64_t)value % RECENT_INDICES];
+    if (!*known || (*known)->integer != value) *known = expr_int(x, value, DTYPE_INDEX);
+    return *known;
 }
 struct expr *expr_bool(struct exprs *x, bool value) {
     return expr_int(x, value, DTYPE_BOOL);
@@ -199,11 +213,29 @@ static struct expr *fold(struct exprs *x, enum function fn, enum dtype result, i
     return expr_constant(x, scalar_op(fn, type, value), result);
 }
 
-struct expr *expr_op(struct exprs *x, enum function fn, enum dtype result, int count,
-                     struct expr *const *args) {
+static struct expr *make_op(struct exprs *x, enum function fn, enum dtype result, int count,
+                            struct expr *const *args) {
     struct expr *e = fold(x, fn, result, count, args);
     if (!e) e = simplify_op(x, fn, result, args);
     if (!e) e = pinned(x, expr_raw_op(x, fn, result, count, args));
+    return e;
+}
+
+/* The result depends on nothing but the arguments, and the same sums are asked for again and again.
+ */
+struct expr *expr_op(struct exprs *x, enum function fn, enum dtype result, int count,
+                     struct expr *const *args) {
+    if (count < 1 || count > 2) return make_op(x, fn, result, count, args);
+    struct expr *second = count == 2 ? args[1] : NULL;
+    uint64_t hash = mix((uint64_t)args[0]->id << 32 | (uint32_t)(second ? second->id : -1),
+                        (uint64_t)fn * 64 + (uint64_t)result);
+    struct result *known = &x->results[hash & (x->room - 1)];
+    if (known->e && known->fn == fn && known->dtype == result && known->args[0] == args[0] &&
+        known->args[1] == second)
+        return known->e;
+    struct expr *e = make_op(x, fn, result, count, args);
+    known = &x->results[hash & (x->room - 1)]; /* the table may have grown */
+    *known = (struct result){fn, result, {args[0], second}, e};
     return e;
 }
 
