@@ -217,7 +217,10 @@ static void new_grid(struct coarsener *c) {
 
 static void coarsen_kernel(struct module *m, struct function_ir *f, struct kernel *k) {
     struct coarsener c = {.p = {.m = m, .f = f, .k = k, .arena = m->arena}};
-    if (!is_plain(&c)) return;
+    if (!is_plain(&c)) {
+        persist(m, f, k);
+        return;
+    }
     c.tiles = choose_tiles(&c);
     if (c.tiles < 2) return;
     copies_to_maps(&c);

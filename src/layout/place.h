@@ -7,6 +7,22 @@
  * several neighbouring tiles: one more domain axis in every MAP/COPY, a smaller grid. TILE. */
 void coarsen(struct module *m);
 
+/* persist.c, run by coarsen: a kernel whose blocks have an SM for themselves takes 2 to 16
+ * neighbouring tiles along x a block, in a PIPELINED loop around its whole body (2 slots). TILE.
+ * It does so where all of this holds:
+ *   - the body has, at its top, COPYs of one element type from a tensor that the kernel does not
+ *     write to all of a shared buffer that nothing else writes, from a place that is known when
+ *     the block starts (cp.async on the target);
+ *   - fragments (the most that live at once, and 24 registers beside them), threads or shared
+ *     memory let one block on an SM;
+ *   - two slots of those buffers, all others and 8192 bytes for exchanges fit into shared memory;
+ *   - blocks do not depend on each other: no WHILE, no atomics but relaxed ones whose old value is
+ *     not used, no T.use_swizzle, no more than one block an SM asked for;
+ *   - no pipelined loop and no gemm in it, which overlap their loads by themselves;
+ *   - the grid is known and has 4 tiles or more for each SM of the usual device.
+ * The count is that with the least turns * (2 * tiles + 1) for the busiest SM: the first load of a
+ * block is waited for, the others are not. The loop has a `why`, for nobody wrote it. */
+
 /* forward.c: a shared tile that every reader reads just where the same iteration wrote it becomes
  * a fragment. TILE. */
 void forward(struct module *m);

@@ -61,6 +61,9 @@ struct plan {
     bool trying;                /* layouts are given on trial: nothing is remarked */
 };
 
+/* -- persist.c: blocks that take several tiles in turn ------------------------------------------ */
+bool persist(struct module *m, struct function_ir *f, struct kernel *k);
+
 /* -- normal.c: rewrites that leave gemm and reduce operands whole fragments -------------------- */
 void normalise(struct plan *p);
 

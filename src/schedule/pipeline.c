@@ -161,6 +161,13 @@ static void slots_by_buffer(const struct plans *all, int *slots) {
 static void report_fewer(const struct plans *all, const struct plan *p, const int *asked,
                          int64_t bytes) {
     struct module *m = all->in.module;
+    if (p->loop->why) { /* a loop that nobody wrote */
+        diag_remark(m->diag, p->loop->span, "schedule",
+                    "the tiles of a block do not overlap: %d slots need %lld bytes of shared "
+                    "memory, %s has %d for a block",
+                    p->asked, (long long)bytes, m->target->name, m->target->shared_block);
+        return;
+    }
     diag_report(
         m->diag, p->loop->span, W_STAGES,
         "num_stages=%d reduced to %d: %d stages need %lld bytes of shared memory, %s has %d for "

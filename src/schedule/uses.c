@@ -98,11 +98,22 @@ static bool split_index(struct module *m, const struct domain *d, struct expr *i
     return !expr_uses_kind(*base, VAR_AXIS);
 }
 
+/* Axes of one element are always 0; a COPY has none, so both forms compare equal. */
+static struct expr *without_units(struct module *m, const struct domain *d, struct expr *index) {
+    struct expr *zero = expr_index(m->exprs, 0);
+    for (int k = 0; k < d->rank; k++)
+        if (d->extent[k] == 1 && expr_uses_var(index, d->axis[k]))
+            index = expr_substitute(m->exprs, index, 1, (struct var *const *)&d->axis[k], &zero);
+    return index;
+}
+
 static struct thread_map map_of_map(struct module *m, const struct stmt *s,
                                     const struct access *a) {
     struct thread_map t = {0};
-    for (int i = 0; i < a->buffer->rank; i++)
-        if (!split_index(m, &s->map.domain, a->index[i], &t.axis[i], &t.base[i])) return t;
+    for (int i = 0; i < a->buffer->rank; i++) {
+        struct expr *index = without_units(m, &s->map.domain, a->index[i]);
+        if (!split_index(m, &s->map.domain, index, &t.axis[i], &t.base[i])) return t;
+    }
     map_domain(&t, &s->map.domain, a->buffer->rank);
     return t;
 }
