@@ -413,6 +413,32 @@ static uint64_t narrow_bits(double v, enum dtype t) {
     return scalar_bits((union scalar){.f = scalar_round(v, t)}, t);
 }
 
+/* The function of one element that a function of pairs does twice, and the type of the element. */
+static bool pair_function(enum function fn, enum function *one, enum dtype *t) {
+    static const enum function row[][3] = {{FN_ADD, FN_ADD_F16X2, FN_ADD_BF16X2},
+                                           {FN_SUB, FN_SUB_F16X2, FN_SUB_BF16X2},
+                                           {FN_MUL, FN_MUL_F16X2, FN_MUL_BF16X2},
+                                           {FN_MIN, FN_MIN_F16X2, FN_MIN_BF16X2},
+                                           {FN_MAX, FN_MAX_F16X2, FN_MAX_BF16X2}};
+    for (int i = 0; i < 5; i++) {
+        if (fn != row[i][1] && fn != row[i][2]) continue;
+        *one = row[i][0];
+        *t = fn == row[i][1] ? DTYPE_F16 : DTYPE_BF16;
+        return true;
+    }
+    return false;
+}
+
+static int64_t pair_op(enum function fn, enum dtype t, uint64_t a, uint64_t b) {
+    uint64_t word = 0;
+    for (int shift = 0; shift < 32; shift += 16) {
+        union scalar args[2] = {scalar_of_bits(a >> shift & 0xffff, t),
+                                scalar_of_bits(b >> shift & 0xffff, t)};
+        word |= scalar_bits((union scalar){.f = float_op(fn, t, args)}, t) << shift;
+    }
+    return (int64_t)word;
+}
+
 static int64_t pack(enum function fn, const union scalar *args) {
     uint64_t a = (uint64_t)args[0].i, b = (uint64_t)args[1].i;
     switch (fn) {
@@ -433,6 +459,10 @@ static int64_t pack(enum function fn, const union scalar *args) {
 
 static union scalar special_op(enum function fn, const union scalar *args) {
     uint64_t bits = (uint64_t)args[0].i;
+    enum function one;
+    enum dtype t;
+    if (pair_function(fn, &one, &t))
+        return (union scalar){.i = pair_op(one, t, bits, (uint64_t)args[1].i)};
     switch (fn) {
     case FN_F16_TO_F32: return scalar_of_bits(bits & 0xffff, DTYPE_F16);
     case FN_BF16_TO_F32: return scalar_of_bits(bits & 0xffff, DTYPE_BF16);

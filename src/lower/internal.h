@@ -199,6 +199,14 @@ struct expr *value_pack(struct lowering *l, struct expr *const *v, enum dtype t)
 struct expr *value_part(struct lowering *l, struct array *a, struct expr *word, int32_t part);
 struct expr *value_safe(struct lowering *l, const struct buffer *b); /* in register_type */
 
+/* -- pairs.c: two 16-bit floats in one word
+ * ------------------------------------------------------------------------ */
+/* Values of neighbouring elements: f16 and bf16 operations on packed words become one a word, held
+ * in variables of this name. */
+void pairs_make(struct lowering *l, const char *name, struct expr **values, int32_t count);
+/* Two values that are the parts of a word: the word goes into a variable, the values are its parts. */
+bool pair_held(struct lowering *l, const char *name, struct expr *values[2], enum dtype t);
+
 /* -- memory.c: where accesses lie, and wide reads and writes
  * -------------------------------------------- */
 enum { VECTOR = 16 };

@@ -101,27 +101,52 @@ static bool depends_on_state(const struct expr *e) {
     return expr_has_load(e) || expr_uses_kind(e, VAR_MUTABLE);
 }
 
-static void let_make(struct lowering *l, struct group *g, struct stmt *t) {
-    enum dtype type = register_type(t->let.var->dtype);
+static void let_bind(struct lowering *l, struct group *g, int32_t e, const struct stmt *t,
+                     struct expr *value) {
+    struct env *env = arena_make(l->m->arena, struct env);
+
+    env->outer = g->env[e];
+    env->var = t->let.var;
+    env->value = value;
+    g->env[e] = env;
+}
+
+/* The values in variables, two in one where they are the parts of a word. */
+static void let_values(struct lowering *l, struct group *g, struct stmt *t) {
     struct site s = {g->plan, 0, NULL};
-    struct env *env;
+    enum dtype type = register_type(t->let.var->dtype);
+    const char *name = t->let.var->name->text;
+    struct expr *values[VECTOR];
+    int32_t e;
+
+    for (e = 0; e < g->count; e++) {
+        s.element = e;
+        s.env = g->env[e];
+        values[e] = value_lower(l, &s, t->let.value);
+    }
+    pairs_make(l, name, values, g->count);
+    for (e = 0; e < g->count; e++) {
+        if (e + 1 < g->count && pair_held(l, name, values + e, t->let.var->dtype)) {
+            let_bind(l, g, e, t, values[e]);
+            e++;
+        } else {
+            values[e] = expr_var(l->x, add_var(l, name, type, values[e]));
+        }
+        let_bind(l, g, e, t, values[e]);
+    }
+}
+
+static void let_make(struct lowering *l, struct group *g, struct stmt *t) {
     int32_t e;
 
     group_loads(l, g, t->let.value);
+    if (!dtype_is_integer(t->let.var->dtype) || depends_on_state(t->let.value)) {
+        let_values(l, g, t);
+        return;
+    }
     for (e = 0; e < g->count; e++) {
-        env = arena_make(l->m->arena, struct env);
-        env->outer = g->env[e];
-        env->var = t->let.var;
-        env->source = dtype_is_integer(type) && !depends_on_state(t->let.value);
-        if (env->source) {
-            env->value = bind_source(l, t->let.value, g->env[e]);
-        } else {
-            s.element = e;
-            s.env = g->env[e];
-            env->value = expr_var(
-                l->x, add_var(l, t->let.var->name->text, type, value_lower(l, &s, t->let.value)));
-        }
-        g->env[e] = env;
+        let_bind(l, g, e, t, bind_source(l, t->let.value, g->env[e]));
+        g->env[e]->source = true;
     }
 }
 

@@ -171,6 +171,7 @@ static void values_of(struct lowering *l, struct group *g, struct expr *value, e
         s.env = g->env[e];
         values[e] = value_cast(l, value_lower(l, &s, value), value->dtype, t);
     }
+    pairs_make(l, "pair", values, g->count);
 }
 
 static void store_local(struct lowering *l, struct group *g, struct stmt *store,
