@@ -377,12 +377,27 @@ static bool take_word(struct options *o, int argc, char **argv, int *i, int *sta
     return take(o, (enum option_id)id, value, status);
 }
 
+/* What goes in front of a C name begins one; a map has two sides. */
+static bool well_formed(const struct options *o, int *status) {
+    for (const char *c = o->prefix ? o->prefix : ""; *c; c++) {
+        bool letter = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || *c == '_';
+        if (!letter && (c == o->prefix || *c < '0' || *c > '9'))
+            return usage(status, "no beginning of a C name", o->prefix,
+                         "use letters, digits and '_', a letter first");
+    }
+    for (int i = 0; i < o->prefix_maps.count; i++)
+        if (!strchr(o->prefix_maps.at[i], '='))
+            return usage(status, "not of the form OLD=NEW", o->prefix_maps.at[i], "");
+    return true;
+}
+
 static bool finish(struct options *o, int *status) {
     if (!o->input) {
         fprintf(stderr, "tilec: error: no input file; usage: tilec [options] FILE.tile\n");
         *status = EXIT_USAGE;
         return false;
     }
+    if (!well_formed(o, status)) return false;
     if (!strcmp(o->input, "-") && !o->output)
         return usage(status, "no output file for the input", "-", "name one with -o");
     if (!o->arch_count) return one_arch(o, "sm_80", status) && one_arch(o, "sm_90a", status);
