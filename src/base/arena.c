@@ -23,7 +23,7 @@ enum { RED_ZONE = 16 };
 enum { RED_ZONE = 0 };
 #endif
 
-enum { ALIGNMENT = 16, FIRST_BLOCK = 1 << 16, LARGEST_BLOCK = 1 << 22 };
+enum { ALIGNMENT = 16, FIRST_BLOCK = 1 << 14, LARGEST_BLOCK = 1 << 22 };
 
 struct block {
     struct block *older;
@@ -97,12 +97,16 @@ char *arena_strndup(struct arena *a, const char *text, size_t length) {
 }
 
 char *arena_vprintf(struct arena *a, const char *format, va_list arguments) {
+    char small[256];
     va_list again;
     va_copy(again, arguments);
-    int length = format ? vsnprintf(NULL, 0, format, arguments) : -1;
+    int length = format ? vsnprintf(small, sizeof small, format, arguments) : -1;
     if (length < 0) out_of_memory();
     char *text = arena_alloc(a, (size_t)length + 1);
-    vsnprintf(text, (size_t)length + 1, format, again);
+    if ((size_t)length < sizeof small)
+        memcpy(text, small, (size_t)length);
+    else
+        vsnprintf(text, (size_t)length + 1, format, again);
     va_end(again);
     return text;
 }

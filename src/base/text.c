@@ -33,18 +33,61 @@ static void begin_line(struct text *t) {
     for (int i = 0; i < t->indent; i++) append(t, "    ", 4);
 }
 
-void text_puts(struct text *t, const char *s) {
-    while (*s) {
-        const char *end = strchr(s, '\n');
-        size_t length = end ? (size_t)(end - s) : strlen(s);
-        if (length && !t->line_begun) begin_line(t);
-        append(t, s, length);
-        s += length;
-        if (!end) break;
-        append(t, "\n", 1);
+static void put(struct text *t, const char *s, size_t length) {
+    const char *end = s + length;
+    while (s < end) {
+        const char *line_end = memchr(s, '\n', (size_t)(end - s));
+        size_t part = (size_t)((line_end ? line_end : end) - s);
+        if (part && !t->line_begun) begin_line(t);
+        append(t, s, part + (line_end != NULL));
+        s += part;
+        if (!line_end) break;
         t->line_begun = false;
         s++;
     }
+}
+
+void text_puts(struct text *t, const char *s) { put(t, s, strlen(s)); }
+
+static void put_integer(struct text *t, long long value) {
+    char digits[24], *at = digits + sizeof digits;
+    unsigned long long rest = value < 0 ? 0 - (unsigned long long)value : (unsigned long long)value;
+    do *--at = (char)('0' + rest % 10);
+    while (rest /= 10);
+    if (value < 0) *--at = '-';
+    put(t, at, (size_t)(digits + sizeof digits - at));
+}
+
+/* Most formats hold nothing but %s, %c, %d and %lld, for which printf's machinery is too slow. */
+static bool is_plain(const char *format) {
+    for (const char *p = format; (p = strchr(p, '%')); p++) {
+        p++;
+        if (!strncmp(p, "lld", 3))
+            p += 2;
+        else if (*p != 's' && *p != 'c' && *p != 'd')
+            return false;
+    }
+    return true;
+}
+
+static void print_plain(struct text *t, const char *format, va_list arguments) {
+    for (const char *p; (p = strchr(format, '%')); format = p + 1) {
+        put(t, format, (size_t)(p - format));
+        char c;
+        switch (*++p) {
+        case 's': text_puts(t, va_arg(arguments, const char *)); break;
+        case 'd': put_integer(t, va_arg(arguments, int)); break;
+        case 'l':
+            p += 2;
+            put_integer(t, va_arg(arguments, long long));
+            break;
+        default:
+            c = (char)va_arg(arguments, int);
+            put(t, &c, c != 0);
+            break;
+        }
+    }
+    text_puts(t, format);
 }
 
 void text_printf(struct text *t, const char *format, ...) {
@@ -52,11 +95,15 @@ void text_printf(struct text *t, const char *format, ...) {
     va_list arguments, again;
     va_start(arguments, format);
     va_copy(again, arguments);
-    int length = vsnprintf(small, sizeof small, format, arguments);
-    if (length >= 0 && (size_t)length < sizeof small)
-        text_puts(t, small);
-    else
-        text_puts(t, arena_vprintf(t->arena, format, again));
+    if (is_plain(format)) {
+        print_plain(t, format, arguments);
+    } else {
+        int length = vsnprintf(small, sizeof small, format, arguments);
+        if (length >= 0 && (size_t)length < sizeof small)
+            text_puts(t, small);
+        else
+            text_puts(t, arena_vprintf(t->arena, format, again));
+    }
     va_end(again);
     va_end(arguments);
 }

@@ -18,22 +18,24 @@ static const struct form forms[FN_COUNT] = {
 #include "cuda.def"
 };
 
+static bool in_word(char c) { return isalnum((unsigned char)c) || c == '_'; }
+
 /* The words before a '(' of one template. */
-static bool form_calls(const char *form, const char *name) {
-    size_t n = strlen(name);
-    for (const char *p = form; p && (p = strstr(p, name)); p++) {
-        bool begins = p == form || !(isalnum((unsigned char)p[-1]) || p[-1] == '_');
-        if (begins && p[n] == '(') return true;
+static void form_calls(struct arena *a, const char *form,
+                       void (*visit)(const char *name, void *data), void *data) {
+    for (const char *p = form; p && (p = strchr(p, '(')); p++) {
+        const char *begin = p;
+        while (begin > form && in_word(begin[-1])) begin--;
+        if (begin < p) visit(arena_strndup(a, begin, (size_t)(p - begin)), data);
     }
-    return false;
 }
 
-bool expr_calls(const char *name) {
-    for (int i = 0; i < FN_COUNT; i++)
-        if (form_calls(forms[i].integer, name) || form_calls(forms[i].f32, name) ||
-            form_calls(forms[i].f64, name))
-            return true;
-    return false;
+void expr_each_call(struct arena *a, void (*visit)(const char *name, void *data), void *data) {
+    for (int i = 0; i < FN_COUNT; i++) {
+        form_calls(a, forms[i].integer, visit, data);
+        form_calls(a, forms[i].f32, visit, data);
+        form_calls(a, forms[i].f64, visit, data);
+    }
 }
 
 /* C's precedence of what is being written; an operand below what its place asks for is bracketed.

@@ -51,6 +51,10 @@ bool helper_exists(const char *name) {
     return false;
 }
 
+int helper_count(void) { return ROWS; }
+
+const char *helper_name(int row) { return rows[row].name; }
+
 void helpers_print(const struct helpers *h, struct text *out, bool host) {
     for (int i = 0; i < ROWS; i++)
         if (h->used[i] && !strncmp(rows[i].name, "tilec_", 6) == host)

@@ -21,7 +21,9 @@ struct helpers *helpers_new(struct arena *a);
 const char *helper_use(struct helpers *h, const char *name);
 /* Marks a helper that is made from a pattern; `body` is its whole text. Returns its name. */
 const char *helper_make(struct helpers *h, const char *name, const char *body);
-bool helper_exists(const char *name);                                     /* a row of device.def */
+bool helper_exists(const char *name); /* a row of device.def */
+int helper_count(void);               /* rows of device.def */
+const char *helper_name(int row);
 void helpers_print(const struct helpers *h, struct text *out, bool host); /* rows "tilec_…": host */
 
 /* -- One kernel under emission
@@ -47,7 +49,8 @@ void emit_wide(struct emitter *e, const struct expr *x);    /* an integer as 64 
 const char *emit_type(const struct emitter *e, enum dtype t, int64_t lo,
                       int64_t hi); /* of a scalar */
 bool fits_int(int64_t lo, int64_t hi);
-bool expr_calls(const char *name); /* does some row of cuda.def call it? */
+/* The functions that the rows of cuda.def call, some of them several times. */
+void expr_each_call(struct arena *a, void (*visit)(const char *name, void *data), void *data);
 const char *var_name(struct emitter *e, const struct var *v);
 const char *buffer_name(struct emitter *e, const struct buffer *b);
 const char *array_name(struct emitter *e, const struct array *a);

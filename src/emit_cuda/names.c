@@ -8,9 +8,12 @@ struct named {
     const char *name;
 };
 
-struct series { /* the next number to try behind a name that is taken */
-    const char *base;
-    int next;
+enum { WORD_RESERVED = 1, WORD_CALLED = 2, WORD_USED = 4 };
+
+struct word {
+    const char *text; /* NULL: free */
+    unsigned is;
+    int numbered; /* names tried that add a number to this one */
 };
 
 struct names {
@@ -18,7 +21,8 @@ struct names {
     VEC(struct named) list;
     int32_t *slot; /* by key: 1 + its place in the list; 0: free. Only looked up, never walked */
     uint32_t slots;
-    VEC(struct series) numbered;
+    struct word *words; /* open addressing by text, at most half full */
+    uint32_t word_room, word_count;
 };
 
 /* What a local name must not be: words of C++, macros and types of the headers that are included,
@@ -187,29 +191,59 @@ static const char *const reserved_begin[] = {
     "store_f64x", "store_i32x", "store_i64x", "store_u32x", "store_u64x",
 };
 
+static struct word *find_word(const struct names *n, const char *text) {
+    uint32_t hash = 2166136261u;
+    for (const char *c = text; *c; c++) hash = (hash ^ (unsigned char)*c) * 16777619u;
+    uint32_t at = hash & (n->word_room - 1);
+    while (n->words[at].text && strcmp(n->words[at].text, text)) at = (at + 1) & (n->word_room - 1);
+    return &n->words[at];
+}
+
+static void grow_words(struct names *n) {
+    struct word *old = n->words;
+    uint32_t room = n->word_room;
+    n->word_room *= 2;
+    n->words = arena_array(n->arena, struct word, n->word_room);
+    for (uint32_t i = 0; i < room; i++)
+        if (old[i].text) *find_word(n, old[i].text) = old[i];
+}
+
+/* The word's entry until the next one is entered. */
+static struct word *enter_word(struct names *n, const char *text) {
+    struct word *w = find_word(n, text);
+    if (w->text) return w;
+    if (++n->word_count * 2 > n->word_room) {
+        grow_words(n);
+        w = find_word(n, text);
+    }
+    w->text = text;
+    return w;
+}
+
+static void add_called(const char *name, void *data) { enter_word(data, name)->is |= WORD_CALLED; }
+
 struct names *names_new(struct arena *a) {
     struct names *n = arena_make(a, struct names);
     n->arena = a;
+    n->word_room = 1024;
+    n->words = arena_array(a, struct word, n->word_room);
+    for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
+        enter_word(n, reserved[i])->is |= WORD_RESERVED;
+    for (int i = 0; i < helper_count(); i++) enter_word(n, helper_name(i))->is |= WORD_RESERVED;
+    expr_each_call(a, add_called, n);
     return n;
 }
 
-void names_reserve(struct names *n, const char *word) {
-    vec_push(n->arena, &n->list, ((struct named){.key = NULL, .name = word}));
-}
+void names_reserve(struct names *n, const char *word) { enter_word(n, word)->is |= WORD_USED; }
 
-static bool is_reserved(const char *name) {
-    for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
-        if (!strcmp(reserved[i], name)) return true;
+static bool begins_reserved(const char *name) {
     for (size_t i = 0; i < sizeof reserved_begin / sizeof *reserved_begin; i++)
         if (!strncmp(reserved_begin[i], name, strlen(reserved_begin[i]))) return true;
-    return helper_exists(name);
+    return false;
 }
 
-static bool is_taken(const struct names *n, const char *name) {
-    if (is_reserved(name)) return true;
-    for (int i = 0; i < n->list.count; i++)
-        if (!strcmp(n->list.at[i].name, name)) return true;
-    return false;
+static bool is_word(const struct names *n, const char *name, unsigned kinds) {
+    return (find_word(n, name)->is & kinds) != 0 || begins_reserved(name);
 }
 
 /* Letters, digits and underscores; never a leading digit or two underscores, never empty. */
@@ -239,20 +273,15 @@ static void enter(struct names *n, const void *key, const char *name) {
         if (n->list.at[i].key) n->slot[slot_of(n, n->list.at[i].key)] = i + 1;
 }
 
-static int *next_number(struct names *n, const char *base) {
-    for (int i = 0; i < n->numbered.count; i++)
-        if (!strcmp(n->numbered.at[i].base, base)) return &n->numbered.at[i].next;
-    vec_push(n->arena, &n->numbered, ((struct series){base, 1}));
-    return &n->numbered.at[n->numbered.count - 1].next;
-}
-
 const char *names_of(struct names *n, const void *key, const char *wanted) {
     int known = n->slots ? n->slot[slot_of(n, key)] : 0;
     if (known) return n->list.at[known - 1].name;
     const char *base = identifier(n->arena, wanted), *name = base;
-    if (is_reserved(base) || expr_calls(base)) base = name = arena_printf(n->arena, "v_%s", base);
-    while (is_taken(n, name))
-        name = arena_printf(n->arena, "%s_%d", base, (*next_number(n, base))++);
+    if (is_word(n, base, WORD_RESERVED | WORD_CALLED))
+        base = name = arena_printf(n->arena, "v_%s", base);
+    while (is_word(n, name, WORD_RESERVED | WORD_USED))
+        name = arena_printf(n->arena, "%s_%d", base, ++enter_word(n, base)->numbered);
+    enter_word(n, name)->is |= WORD_USED;
     enter(n, key, name);
     return name;
 }
