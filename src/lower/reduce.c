@@ -238,6 +238,31 @@ static void expand_packed(struct reduction *r, const struct array *a) {
         if (r->plan.loop[i].stride % array_parts(a) != 0) r->plan.loop[i].expanded = true;
 }
 
+/* How far the result's register number moves with a loop: dst numbers its own registers. */
+static int64_t result_stride(const struct reduction *r, const struct plan_loop *loop) {
+    const struct buffer *dst = r->t->reduce.dst.buffer;
+    bool keeps = dst->rank == r->t->reduce.src.buffer->rank;
+    int axis = loop->axis - (!keeps && loop->axis > r->t->reduce.axis), j;
+    const struct layout_axis *a = &dst->layout.axis[axis];
+    int64_t weight = 1, end;
+
+    if (loop->axis == r->t->reduce.axis) return 0;
+    for (j = 0; j < a->count; j++, weight = end) {
+        end = weight * a->digit[j].radix;
+        if (a->digit[j].space == SPACE_REG && loop->weight >= weight && loop->weight < end)
+            return loop->weight / weight * a->digit[j].stride;
+    }
+    return 1;
+}
+
+static void expand_result(struct reduction *r, const struct array *a) {
+    int i;
+
+    for (i = 0; i < r->plan.loops; i++)
+        if (result_stride(r, &r->plan.loop[i]) % array_parts(a) != 0)
+            r->plan.loop[i].expanded = true;
+}
+
 /* dst keeps the axis as one element a warp: the warp digit is its coordinate. */
 static void keep_part(struct lowering *l, struct reduction *r, struct layout *y) {
     const struct layout_axis *a = &y->axis[r->t->reduce.axis];
@@ -273,7 +298,7 @@ void lower_reduce(struct lowering *l, struct stmt *t) {
     plan_make(l, &r.plan, &d, 1);
     order_loops(&r);
     expand_packed(&r, l->arrays[src->id]);
-    expand_packed(&r, l->arrays[t->reduce.dst.buffer->id]);
+    expand_result(&r, l->arrays[t->reduce.dst.buffer->id]);
     if (array_parts(l->arrays[src->id]) == 1)
         cut_chains(&r);
     else
