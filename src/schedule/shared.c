@@ -225,8 +225,25 @@ static void give_offsets(struct kernel *k, const struct packing *p) {
     }
 }
 
+/* Buffers that no statement touches need no bytes; neither do their views. */
+static void drop_unused(struct module *m, struct arena *scratch, struct kernel *k) {
+    struct outline o = outline_of(scratch, k);
+    struct lifetime *life = lifetimes_of(m, scratch, &o, k);
+    bool *used = arena_array(scratch, bool, k->buffers.count + 1);
+    int kept = 0;
+    for (int i = 0; i < k->buffers.count; i++)
+        for (int j = 0; j < k->buffers.count; j++)
+            used[i] |= k->buffers.at[j] == buffer_storage(k->buffers.at[i]) &&
+                       life[j].begin <= life[j].end;
+    for (int i = 0; i < k->buffers.count; i++)
+        if (used[i] || k->buffers.at[i]->scope != SCOPE_SHARED)
+            k->buffers.at[kept++] = k->buffers.at[i];
+    k->buffers.count = kept;
+}
+
 static void shared_kernel(struct module *m, struct kernel *k) {
     struct arena *scratch = arena_new();
+    drop_unused(m, scratch, k);
     struct hazards *h = hazards_new(m, scratch, k);
     struct packing p = packing_of(m, scratch, k, hazards_outline(h), NULL);
     set_apart(&p, h);
