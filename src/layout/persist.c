@@ -52,7 +52,7 @@ static bool blocks_independent(struct persister *c) {
     }
     c->fits = true;
     block_walk(&c->p.k->body, note_statement, c);
-    return c->fits && c->grid * c->others >= (int64_t)TILES_PER_SM * c->p.m->target->sm_count;
+    return c->fits;
 }
 
 /* -- Loads that can run ahead ------------------------------------------------------------------ */
@@ -258,28 +258,38 @@ static void say_left(const struct persister *c, const char *why) {
                 c->p.k->name->text, why);
 }
 
+/* What is in the way of a kernel with loads that could run ahead; NULL if nothing is. */
+static const char *obstacle(struct persister *c) {
+    struct arena *a = c->p.arena;
+    const struct target *t = c->p.m->target;
+    if (c->blocks > 1)
+        return arena_printf(a, "%lld blocks of it fit on an SM and overlap", (long long)c->blocks);
+    int64_t need = shared_bytes(c) + c->load_bytes * (SLOTS - 1);
+    if (need > t->shared_block)
+        return arena_printf(a,
+                            "%d slots of its %lld bytes need %lld bytes of shared memory, %s has "
+                            "%d for a block",
+                            SLOTS, (long long)c->load_bytes, (long long)need, t->name,
+                            t->shared_block);
+    int64_t tiles = c->grid * c->others, least = (int64_t)TILES_PER_SM * t->sm_count;
+    if (tiles < least)
+        return arena_printf(a, "%lld tiles are less than %d for each of %d SMs", (long long)tiles,
+                            TILES_PER_SM, t->sm_count);
+    return NULL;
+}
+
 bool persist(struct module *m, struct function_ir *f, struct kernel *k) {
     struct persister c = {.p = {.m = m, .f = f, .k = k, .arena = m->arena}};
     if (!blocks_independent(&c)) return false;
     find_loads(&c);
     if (c.loads.count == 0) return false;
     count_blocks(&c);
-    if (c.blocks > 1) {
-        say_left(&c, arena_printf(m->arena, "%lld blocks of it fit on an SM and overlap",
-                                  (long long)c.blocks));
+    const char *why = obstacle(&c);
+    int32_t tiles = why ? 1 : choose_tiles(&c);
+    if (tiles < 2) {
+        say_left(&c, why ? why : "more would leave SMs idle");
         return false;
     }
-    int64_t need = shared_bytes(&c) + c.load_bytes * (SLOTS - 1);
-    if (need > m->target->shared_block) {
-        say_left(&c, arena_printf(m->arena,
-                                  "%d slots of its %lld bytes need %lld bytes of shared memory, "
-                                  "%s has %d for a block",
-                                  SLOTS, (long long)c.load_bytes, (long long)need, m->target->name,
-                                  m->target->shared_block));
-        return false;
-    }
-    int32_t tiles = choose_tiles(&c);
-    if (tiles < 2) return false;
     wrap(&c, tiles);
     say_taken(&c, tiles);
     return true;

@@ -248,7 +248,7 @@ static void build(struct plans *all, const struct plan *p) {
         make_serial(p->loop);
         return;
     }
-    const char *form = "loads run ahead by one barrier an iteration";
+    const char *form = p->loop->why ? p->loop->why : "loads run ahead by one barrier an iteration";
     if (mainloop_fits(all->in, p->loop, &p->loads, p->slots)) {
         form = "fragments of the next step are loaded during each step, across iterations";
         mainloop_build(all->in, p->block, p->loop, &p->loads, p->slots);

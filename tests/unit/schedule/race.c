@@ -4,7 +4,8 @@
  * the layouts and offsets give them, with the number of barriers passed. Two accesses of different
  * threads to one byte, one a write, between the same two barriers are a race. The bytes of an
  * asynchronous copy are under way until a WAIT that is late enough; then the write counts as done
- * there. Values are not looked at. */
+ * there. Values are not looked at. Of threads that do the same iteration only the one whose Rep
+ * coordinate is 0 writes. */
 #include "race.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +25,7 @@ struct race {
     int64_t value[4096]; /* of variables, by id */
     int64_t dim;
     int epoch, group, races, thread;
+    bool repeats; /* an iteration that another thread does, too: what it writes does not count */
     const struct stmt *stmt;
     const char *why;
 };
@@ -101,7 +103,7 @@ static void note_read(struct race *r, struct byte *x, const struct buffer *b) {
 
 static void touch(struct race *r, const struct buffer *b, const int64_t *index, bool write,
                   bool async) {
-    if (b->scope != SCOPE_SHARED) return;
+    if (b->scope != SCOPE_SHARED || (write && r->repeats)) return;
     int64_t at = b->offset + layout_place(&b->layout, index).off * dtype_bytes(b->dtype);
     for (int i = 0; i < dtype_bytes(b->dtype) && at + i < BYTES; i++)
         if (write)
@@ -144,6 +146,15 @@ static void run_thread(struct race *r, const struct block *b) {
     }
 }
 
+static bool is_repeat(const struct layout *l, const struct place *p) {
+    for (int i = 0; i < l->reps; i++) {
+        const struct digit *d = &l->rep[i];
+        int64_t at = d->space == SPACE_LANE ? p->lane : d->space == SPACE_WARP ? p->warp : 0;
+        if (at / d->stride % d->radix) return true;
+    }
+    return false;
+}
+
 /* Every thread does its iterations of the domain, copies included. */
 static void run_domain(struct race *r, const struct domain *d,
                        void (*each)(struct race *r, const int64_t *x)) {
@@ -154,8 +165,10 @@ static void run_domain(struct race *r, const struct domain *d,
             int64_t x[TILE_RANK] = {0};
             if (!layout_coordinate(&d->layout, p, x)) continue;
             for (int i = 0; i < d->rank; i++) r->value[d->axis[i]->id] = x[i];
+            r->repeats = is_repeat(&d->layout, &p);
             each(r, x);
         }
+    r->repeats = false;
 }
 
 static void each_map(struct race *r, const int64_t *x) {
