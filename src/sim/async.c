@@ -84,8 +84,10 @@ static bool whole_warp(struct machine *s, const char *what) {
 void async_commit(struct machine *s) {
     struct warp *w = s->warp;
     if (!whole_warp(s, "a commit")) return;
-    for (int i = w->transfers.count - 1; i >= 0 && w->transfers.at[i].group < 0; i--)
+    for (int i = w->transfers.count - 1; i >= 0 && w->transfers.at[i].group < 0; i--) {
         w->transfers.at[i].group = w->groups;
+        s->ran[s->step] = true;
+    }
     w->groups++;
 }
 
@@ -117,6 +119,7 @@ void async_wait(struct machine *s, int32_t groups) {
         else
             w->transfers.at[kept++] = t;
     }
+    s->ran[s->step] |= kept < w->transfers.count;
     w->transfers.count = kept;
 }
 

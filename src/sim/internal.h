@@ -171,6 +171,7 @@ struct machine {
     VEC(struct lanes) constants;
     struct warp *warps, *warp; /* the running one */
     int32_t warp_count, step;
+    bool *ran;           /* by step */
     struct area *spaces; /* by buffer id */
     uint8_t *shared, *shared_known;
     struct shadow *shadow;

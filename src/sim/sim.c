@@ -226,10 +226,20 @@ static void run_block(struct machine *s) {
     s->out->counters.blocks++;
 }
 
+static void report_ran(const struct machine *s) {
+    for (int i = 0; i < s->program->steps.count; i++) {
+        const struct step *p = step_at(s, i);
+        bool begins = p->kind == STEP_STATEMENT || p->kind == STEP_IF || p->kind == STEP_FOR ||
+                      p->kind == STEP_WHILE;
+        if (begins && s->ran[i]) s->options->ran(p->st, s->options->data);
+    }
+}
+
 static void run_kernel(struct machine *s, const struct kernel *k) {
     int64_t grid[3] = {1, 1, 1};
     s->kernel = k;
     s->program = program_new(s, k);
+    s->ran = arena_array(s->arena, bool, s->program->steps.count);
     add_buffers(s, k);
     add_warps(s, k);
     for (int i = 0; i < k->grid_rank; i++) grid[i] = sim_host_value(s->f, s->args, k->grid[i]);
@@ -237,6 +247,7 @@ static void run_kernel(struct machine *s, const struct kernel *k) {
     for (at[2] = 0; at[2] < grid[2]; at[2]++)
         for (at[1] = 0; at[1] < grid[1]; at[1]++)
             for (at[0] = 0; at[0] < grid[0] && !s->failed; at[0]++) run_block(s);
+    if (s->options->ran) report_ran(s);
 }
 
 static void run_checks(struct machine *s) {

@@ -38,6 +38,10 @@ struct sim_counters {
 };
 
 struct sim_options {
+    /* Called behind each launch for every statement that ran; for an if: that some lane did not
+     * enter. */
+    void (*ran)(const struct kstmt *s, void *data);
+    void *data;
     bool early;    /* cp.async data arrives at once; otherwise as late as the waits allow */
     bool backward; /* warps run in descending order between barriers */
     bool count;    /* bank conflicts and sectors too */

@@ -165,6 +165,7 @@ static void run_if(struct machine *s, const struct step *p) {
     w->frames[w->depth - 1].other = w->active & ~then;
     w->active = then;
     if (!then) w->pc = p->target;
+    if (w->frames[w->depth - 1].other) s->ran[s->step] = true;
 }
 
 /* The lanes whose variable is still below (above) the bound. */
@@ -240,6 +241,8 @@ static void count(struct machine *s, const struct step *p, uint32_t active) {
     c->instructions += (int64_t)(1 + p->code.end - p->code.first) * __builtin_popcount(active);
     if (p->st && p->kind != STEP_NEXT && p->kind != STEP_ELSE && p->kind != STEP_END_IF)
         c->statements[p->st->kind]++;
+    bool own = p->kind == STEP_IF || (p->st && (p->st->kind == K_WAIT || p->st->kind == K_COMMIT));
+    if (active && !own) s->ran[s->step] = true;
     if (c->instructions > s->limit)
         sim_fail(s, SIM_STEPS, -1, "more than %lld instructions", (long long)s->limit);
 }
