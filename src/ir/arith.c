@@ -475,7 +475,10 @@ static union scalar special_op(enum function fn, const union scalar *args) {
     case FN_F32_TO_E5M2: return (union scalar){.i = (int64_t)narrow_bits(args[0].f, DTYPE_E5M2)};
     case FN_F32_TO_TF32: return (union scalar){.i = (int64_t)narrow_bits(args[0].f, DTYPE_TF32)};
     case FN_BITS_F32: return (union scalar){.i = (int64_t)scalar_bits(args[0], DTYPE_F32)};
+    case FN_NEAR_RECIPROCAL:
     case FN_RECIPROCAL: return (union scalar){.f = (double)(1.0f / (float)args[0].f)};
+    case FN_DIVIDE:
+    case FN_QUOTIENT_BY:
     case FN_DIVIDE_BY: return (union scalar){.f = (double)((float)args[0].f / (float)args[1].f)};
     case FN_SHUFFLE_XOR:
     case FN_SHUFFLE:

@@ -3,10 +3,12 @@
  * Takes:  Kernel IR with DIV of f32 in unrolled loops.
  * Leaves: where the divisor is the same in all copies of the loop's body, its reciprocal stands in
  *         front of the loop and each quotient is DIVIDE_BY: two fma and a product instead of a
- *         division of its own. The result is the same correctly rounded quotient.
+ *         division of its own. The result is the same correctly rounded quotient. A constant
+ *         divisor has its reciprocal at once; a power of two is a product.
  * Why so: a row of a softmax or a norm divides thousands of elements by one sum, and a correctly
  *         rounded division occupies the unit of the exponentials twice. */
 #include "lower/internal.h"
+#include <math.h>
 
 struct division {
     struct module *m;
@@ -47,6 +49,24 @@ static void note_change(struct kstmt *s, void *data) {
     }
     if (set && expr_uses_var(c->e, set)) c->found = true;
     if (put && reads_array(c->e, put)) c->found = true;
+}
+
+/* May e read this register? */
+static bool reads_register(const struct expr *e, const struct operand *at) {
+    int64_t distance;
+    if (e->kind == EXPR_ELEMENT && e->array == at->array &&
+        !(affine_difference(e->args[0], at->index, &distance) && distance != 0))
+        return true;
+    for (int i = 0; i < e->count; i++)
+        if (reads_register(e->args[i], at)) return true;
+    return false;
+}
+
+bool kstmt_changes(struct kstmt *s, const struct expr *e) {
+    if (s->kind == K_PUT) return reads_register(e, &s->put.to);
+    struct change c = {.e = e};
+    note_change(s, &c);
+    return c.found;
 }
 
 static bool changes(struct kstmt *loop, const struct expr *e) {
@@ -99,8 +119,37 @@ static void divide_block(struct module *m, struct kblock *b) {
     }
 }
 
+/* -- Constant divisors ----------------------------------------------------------------------------
+ */
+static struct expr *by_constant(struct expr *e, void *data) {
+    struct module *m = data;
+    if (e->kind != EXPR_OP || e->fn != FN_DIV || e->dtype != DTYPE_F32 ||
+        e->args[1]->kind != EXPR_FLOAT || e->args[0]->kind == EXPR_FLOAT)
+        return NULL;
+    double s = e->args[1]->number;
+    int exponent;
+    if (!(fabs(s) >= 0x1p-30 && fabs(s) <= 0x1p30)) return NULL;
+    if (fabs(frexp(s, &exponent)) == 0.5)
+        return expr_binary(m->exprs, FN_MUL, e->args[0], expr_float(m->exprs, 1.0 / s, DTYPE_F32));
+    struct expr *args[] = {e->args[0], e->args[1], NULL};
+    args[2] = expr_op(m->exprs, FN_RECIPROCAL, DTYPE_F32, 1, &args[1]);
+    return expr_op(m->exprs, FN_DIVIDE_BY, DTYPE_F32, 3, args);
+}
+
+static void constants_in(struct expr **e, void *data) {
+    if (*e) *e = expr_rewrite(((struct module *)data)->exprs, *e, by_constant, data);
+}
+
+static void visit_constants(struct kstmt *s, void *data) {
+    kstmt_expressions(s, constants_in, data);
+}
+
 void divide(struct module *m) {
     for (int i = 0; i < m->functions.count; i++)
-        for (int j = 0; j < m->functions.at[i]->kernels.count; j++)
-            divide_block(m, &m->functions.at[i]->kernels.at[j]->code->body);
+        for (int j = 0; j < m->functions.at[i]->kernels.count; j++) {
+            struct kblock *body = &m->functions.at[i]->kernels.at[j]->code->body;
+            kblock_walk(body, visit_constants, m);
+            divide_block(m, body);
+            quotients(m, body);
+        }
 }

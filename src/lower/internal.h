@@ -302,5 +302,11 @@ void hoist(struct module *m, struct kernel *k);
 /* -- divide.c: many quotients by one divisor share its reciprocal
  * ---------------------------------- */
 void divide(struct module *m);
+/* Does the statement itself (nothing inside it) change what e reads? */
+bool kstmt_changes(struct kstmt *s, const struct expr *e);
+
+/* -- quotients.c: divisions that stand together share one test
+ * -------------------------------------- */
+void quotients(struct module *m, struct kblock *b);
 
 #endif

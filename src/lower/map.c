@@ -7,12 +7,14 @@
 #include "internal.h"
 
 enum { IN_FLIGHT = 8, STAGED_LOADS = 8, STAGED_REGISTERS = 64 };
+enum { QUOTIENTS = 4 }; /* elements with divisions that are better done side by side */
 
 struct survey {
     struct lowering *l;
     bool simple, stores_memory, writes_registers;
     int32_t bytes; /* of the narrowest element in memory; 16: none */
     int32_t parts; /* elements a word of the most packed fragment */
+    bool divides;
 };
 
 static void survey_buffer(struct survey *v, const struct buffer *b) {
@@ -24,15 +26,18 @@ static void survey_buffer(struct survey *v, const struct buffer *b) {
         v->parts = array_parts(v->l->arrays[b->id]);
 }
 
-static struct expr *survey_load(struct expr *e, void *data) {
-    if (e->kind == EXPR_LOAD) survey_buffer(data, e->buffer);
+static struct expr *survey_node(struct expr *e, void *data) {
+    struct survey *v = data;
+
+    if (e->kind == EXPR_LOAD) survey_buffer(v, e->buffer);
+    if (e->kind == EXPR_OP && e->fn == FN_DIV) v->divides = true;
     return NULL;
 }
 
 static void survey_expression(struct expr **e, void *data) {
     struct survey *v = data;
 
-    if (expr_has_load(*e)) expr_rewrite(v->l->x, *e, survey_load, v);
+    if (expr_has_load(*e)) expr_rewrite(v->l->x, *e, survey_node, v);
 }
 
 static void survey_statement(struct stmt *t, void *data) {
@@ -416,11 +421,12 @@ static int32_t vector_limit(const struct survey *v) {
     int32_t limit = v->bytes < 16 ? 16 / v->bytes : 1;
 
     if (!v->simple) return 1;
+    if (v->divides && limit < QUOTIENTS) limit = QUOTIENTS;
     return limit > v->parts ? limit : v->parts;
 }
 
 void lower_map(struct lowering *l, const struct domain *d, struct block *block) {
-    struct survey v = {l, true, false, false, 16, 1};
+    struct survey v = {l, true, false, false, 16, 1, false};
     struct map_body body = {block, false};
     struct kblock *saved = NULL;
     struct packing k;
