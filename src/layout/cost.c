@@ -25,21 +25,49 @@ int view_vector(const struct view *v, const struct layout *domain) {
     return n;
 }
 
-/* The coordinate of each axis that lane `lane` of warp 0 starts at; false outside the tile. */
-static bool lane_start(const struct layout *l, int lane, int64_t *coordinate) {
+/* A lane digit of a domain, and what one step of it moves. */
+struct lane_step {
+    int32_t stride, radix, weight;
+    int axis; /* -1: a copy */
+};
+
+struct lane_steps {
+    int count;
+    struct lane_step at[LAYOUT_RANK * LAYOUT_DIGITS + LAYOUT_REPS];
+};
+
+static struct lane_steps lane_steps(const struct layout *l) {
+    struct lane_steps s = {.count = 0};
     for (int a = 0; a < l->rank; a++) {
-        int64_t weight = 1;
-        coordinate[a] = 0;
+        int32_t weight = 1;
         for (int i = 0; i < l->axis[a].count; i++) {
             const struct digit *d = &l->axis[a].digit[i];
-            if (d->space == SPACE_LANE) coordinate[a] += lane / d->stride % d->radix * weight;
+            if (d->space == SPACE_LANE)
+                s.at[s.count++] = (struct lane_step){d->stride, d->radix, weight, a};
             weight *= d->radix;
         }
-        if (coordinate[a] >= l->axis[a].extent) return false;
     }
     for (int i = 0; i < l->reps; i++)
-        if (l->rep[i].space == SPACE_LANE && lane / l->rep[i].stride % l->rep[i].radix)
-            return false;
+        if (l->rep[i].space == SPACE_LANE)
+            s.at[s.count++] = (struct lane_step){l->rep[i].stride, l->rep[i].radix, 0, -1};
+    return s;
+}
+
+/* The offset in elements at which lane `lane` of warp 0 starts; false outside the tile. */
+static bool lane_start(const struct layout *l, const struct lane_steps *s, const struct view *v,
+                       int lane, int64_t *offset) {
+    int64_t coordinate[LAYOUT_RANK] = {0};
+    *offset = 0;
+    for (int i = 0; i < s->count; i++) {
+        const struct lane_step *step = &s->at[i];
+        int32_t digit = lane / step->stride % step->radix;
+        if (!digit) continue;
+        if (step->axis < 0) return false;
+        int64_t moved = (int64_t)digit * step->weight;
+        coordinate[step->axis] += moved;
+        *offset += moved * v->coefficient[step->axis];
+        if (coordinate[step->axis] >= l->axis[step->axis].extent) return false;
+    }
     return true;
 }
 
@@ -50,11 +78,16 @@ static bool is_reread(const struct view *v, const struct layout *domain) {
     return false;
 }
 
+/* Lines of 128 bytes; most addresses ascend, so that only the line before need be looked at. */
 static int lines_of(const int64_t *address, int lanes) {
     int lines = 0;
+    bool ascending = true;
     for (int i = 0; i < lanes; i++) {
+        int64_t line = address[i] / 128;
+        if (i > 0 && line == address[i - 1] / 128) continue;
         bool seen = false;
-        for (int j = 0; j < i && !seen; j++) seen = address[i] / 128 == address[j] / 128;
+        ascending &= i == 0 || address[i] > address[i - 1];
+        for (int j = 0; j < i && !ascending && !seen; j++) seen = address[j] / 128 == line;
         lines += !seen;
     }
     return lines;
@@ -65,14 +98,11 @@ static double memory_cost(const struct plan *p, const struct view *v, const stru
     int bytes = dtype_bytes(v->buffer->dtype);
     if (!v->affine) return p->warps * registers * (1 + 32.0 * COST_SECTOR);
     int vector = view_vector(v, domain);
-    int64_t address[32], coordinate[LAYOUT_RANK];
+    int64_t address[32], at;
     int lanes = 0;
-    for (int lane = 0; lane < 32; lane++) {
-        if (!lane_start(domain, lane, coordinate)) continue;
-        int64_t at = 0;
-        for (int a = 0; a < domain->rank; a++) at += coordinate[a] * v->coefficient[a];
-        address[lanes++] = at * bytes;
-    }
+    struct lane_steps steps = lane_steps(domain);
+    for (int lane = 0; lane < 32; lane++)
+        if (lane_start(domain, &steps, v, lane, &at)) address[lanes++] = at * bytes;
     if (v->buffer->scope == SCOPE_SHARED) {
         double wavefronts = lanes * bytes * vector / 128.0;
         return p->warps * registers / vector * (1 + (wavefronts < 1 ? 1 : wavefronts));
@@ -100,13 +130,27 @@ static double pressure(const struct layout *l, int bytes) {
     return registers > REGISTERS_SOFT ? (registers - REGISTERS_SOFT) * 200 : 0;
 }
 
+/* Views of different tensors that move alike cost alike. */
+static bool moves_alike(const struct view *a, const struct view *b) {
+    if (a->buffer->scope != b->buffer->scope || a->affine != b->affine ||
+        dtype_bytes(a->buffer->dtype) != dtype_bytes(b->buffer->dtype) ||
+        a->alignment != b->alignment || a->run_axis != b->run_axis)
+        return false;
+    for (int k = 0; k < TILE_RANK; k++)
+        if (a->coefficient[k] != b->coefficient[k]) return false;
+    return true;
+}
+
 double domain_cost(const struct plan *p, const struct site *s, const struct layout *domain) {
-    double cost = p->warps * (double)layout_span(domain, SPACE_REG) * s->work, staged = 0;
+    double cost = p->warps * (double)layout_span(domain, SPACE_REG) * s->work, staged = 0, last = 0;
+    const struct view *counted = NULL; /* `last` is its cost */
     for (int i = 0; i < s->views.count; i++) {
         const struct view *v = &s->views.at[i];
         double times = v->kind == (ACCESS_READ | ACCESS_WRITE) ? 2 : 1;
         if (v->buffer->scope != SCOPE_FRAGMENT) {
-            cost += memory_cost(p, v, domain) * times;
+            if (!counted || !moves_alike(counted, v)) last = memory_cost(p, v, domain);
+            counted = v;
+            cost += last * times;
         } else if (!layout_is_none(&v->buffer->layout)) {
             cost += pressure(&v->buffer->layout, dtype_bytes(v->buffer->dtype));
             if (!held_in_place(domain, v, &v->buffer->layout))

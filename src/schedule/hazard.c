@@ -117,15 +117,38 @@ static bool event_equal(const struct event *a, const struct event *b) {
            a->slot.loop == b->slot.loop && a->slot.value == b->slot.value;
 }
 
+/* No way leads here yet, and nothing has happened. */
+static struct state state_new(struct hazards *h) {
+    if (h->spare.count) return h->spare.at[--h->spare.count];
+    return (struct state){.dead = true, .last = arena_array(h->arena, int, h->uses.count)};
+}
+
+static void state_clear(struct state *s) {
+    for (int i = 0; i < s->events.count; i++) s->last[s->events.at[i].use] = 0;
+    s->events.count = 0;
+    s->dead = true;
+}
+
+static void state_free(struct hazards *h, struct state *s) {
+    state_clear(s);
+    vec_push(h->arena, &h->spare, *s);
+}
+
+static void state_append(struct hazards *h, struct state *s, struct event e) {
+    e.before = s->last[e.use];
+    vec_push(h->arena, &s->events, e);
+    s->last[e.use] = s->events.count;
+}
+
 static bool state_add(struct hazards *h, struct state *s, struct event e) {
-    for (int i = 0; i < s->events.count; i++) {
-        struct event *old = &s->events.at[i];
+    for (int i = s->last[e.use]; i; i = s->events.at[i - 1].before) {
+        struct event *old = &s->events.at[i - 1];
         if (!event_equal(old, &e)) continue;
         if (old->open <= e.open) return false;
         old->open = e.open;
         return true;
     }
-    vec_push(h->arena, &s->events, e);
+    state_append(h, s, e);
     return true;
 }
 
@@ -139,10 +162,17 @@ static bool state_join(struct hazards *h, struct state *into, const struct state
 }
 
 static struct state state_copy(struct hazards *h, const struct state *s) {
-    struct state copy = {.dead = true};
+    struct state copy = state_new(h);
     state_join(h, &copy, s);
     copy.dead = s->dead;
     return copy;
+}
+
+/* The same ways lead to s, with other events. */
+static void state_become(struct hazards *h, struct state *s, struct state events) {
+    events.dead = s->dead;
+    state_free(h, s);
+    *s = events;
 }
 
 static void state_wait(struct state *s, int groups) {
@@ -158,9 +188,15 @@ static void state_commit(struct state *s) {
 }
 
 static void state_barrier(struct state *s) {
-    int kept = 0;
-    for (int i = 0; i < s->events.count; i++)
-        if (s->events.at[i].open != COMPLETE) s->events.at[kept++] = s->events.at[i];
+    int kept = 0, count = s->events.count;
+    for (int i = 0; i < count; i++) s->last[s->events.at[i].use] = 0;
+    for (int i = 0; i < count; i++) {
+        struct event e = s->events.at[i];
+        if (e.open == COMPLETE) continue;
+        e.before = s->last[e.use];
+        s->events.at[kept++] = e;
+        s->last[e.use] = kept;
+    }
     s->events.count = kept;
 }
 
@@ -228,23 +264,23 @@ static void back_edge(struct hazards *h, int loop, struct state *s) {
         struct slot *x = &s->events.at[i].slot;
         if (x->kind == SLOT_COUNTED && x->loop == loop) x->value = (x->value + slots - 1) % slots;
     }
-    struct state merged = {.dead = s->dead};
+    struct state merged = state_new(h);
     state_forget(h, s, NULL);
     for (int i = 0; i < s->events.count; i++) state_add(h, &merged, s->events.at[i]);
-    *s = merged;
+    state_become(h, s, merged);
 }
 
 static void leave_loop(struct hazards *h, int loop, struct state *s) {
     for (int i = 0; i < h->counters.count; i++)
         if (h->counters.at[i].loop == loop) h->counters.at[i].active = false;
-    struct state merged = {.dead = s->dead};
+    struct state merged = state_new(h);
     for (int i = 0; i < s->events.count; i++) {
         struct event e = s->events.at[i];
         if (e.slot.kind == SLOT_COUNTED && e.slot.loop == loop)
             e.slot = (struct slot){.kind = SLOT_ANY};
         state_add(h, &merged, e);
     }
-    *s = merged;
+    state_become(h, s, merged);
 }
 
 static void run_fence(struct hazards *h, int place, struct state *s) {
@@ -259,10 +295,10 @@ static void run_loop(struct hazards *h, int node, struct state *s) {
     bool always = stmt->kind == STMT_FOR && loop_trip(stmt) > 0;
     if (stmt->kind == STMT_FOR) touch(h, node, s);
     enter_loop(h, node, s);
-    struct state head = state_copy(h, s), out = {.dead = true};
+    struct state head = state_copy(h, s), out = state_new(h);
     bool grew = true;
     for (int pass = 0; grew; pass++) {
-        struct jumps j = {.leave = {.dead = true}, .again = {.dead = true}};
+        struct jumps j = {.leave = state_new(h), .again = state_new(h)};
         struct state body = state_copy(h, &head);
         for (int i = 0; i < h->counters.count; i++)
             if (h->counters.at[i].loop == node) h->counters.at[i].advanced = 0;
@@ -275,8 +311,13 @@ static void run_loop(struct hazards *h, int node, struct state *s) {
         state_join(h, &out, &j.leave);
         state_join(h, &out, &body);
         grew = state_join(h, &head, &body);
+        state_free(h, &j.leave);
+        state_free(h, &j.again);
+        state_free(h, &body);
     }
     leave_loop(h, node, &out);
+    state_free(h, &head);
+    state_free(h, s);
     *s = out;
 }
 
@@ -299,6 +340,7 @@ static void run_branch(struct hazards *h, int node, struct state *s, struct jump
     run_children(h, node, false, s, j);
     run_children(h, node, true, &other, j);
     state_join(h, s, &other);
+    state_free(h, &other);
 }
 
 static void run_node(struct hazards *h, int node, struct state *s, struct jumps *j) {
@@ -315,8 +357,7 @@ static void run_node(struct hazards *h, int node, struct state *s, struct jumps 
     case STMT_BREAK:
     case STMT_CONTINUE:
         state_join(h, stmt->kind == STMT_BREAK ? &j->leave : &j->again, s);
-        s->dead = true;
-        s->events.count = 0;
+        state_clear(s);
         return;
     case STMT_LET:
     case STMT_SET: run_set(h, node, s); return;
@@ -344,18 +385,18 @@ static void run_children(struct hazards *h, int parent, bool otherwise, struct s
 /* -- Entry points ------------------------------------------------------------------------------ */
 
 int hazards_find(struct hazards *h, struct hazard const **list) {
-    struct state s = {0};
-    struct jumps none = {0};
-    struct arena *keep = h->arena;
-    h->arena = arena_new();
-    h->found.at = NULL;
-    h->found.count = h->found.room = 0;
+    struct state s = state_new(h);
+    struct jumps none = {.leave = state_new(h), .again = state_new(h)};
+    s.dead = false;
+    h->found.count = 0;
     run_children(h, -1, false, &s, &none);
-    struct hazard *copy = arena_array(keep, struct hazard, h->found.count + 1);
+    state_free(h, &none.leave);
+    state_free(h, &none.again);
+    state_free(h, &s);
+    if (!list) return h->found.count;
+    struct hazard *copy = arena_array(h->arena, struct hazard, h->found.count + 1);
     for (int i = 0; i < h->found.count; i++) copy[i] = h->found.at[i];
-    arena_free(h->arena);
-    h->arena = keep;
-    if (list) *list = copy;
+    *list = copy;
     return h->found.count;
 }
 

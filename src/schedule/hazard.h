@@ -48,11 +48,13 @@ struct event {
     int open; /* copies under way: COMMITs since; INT32_MAX: done */
     struct slot slot;
     unsigned forgotten; /* axes whose index no longer means the same */
+    int before;         /* 1 + place of the event before it that is of the same use; 0: none */
 };
 
 struct state {
     bool dead; /* no way leads here */
     VEC(struct event) events;
+    int *last; /* by use: 1 + place of its last event; NULL while there was no event */
 };
 
 struct hazards {
@@ -68,6 +70,7 @@ struct hazards {
     VEC(struct counted) counted;
     VEC(struct counter) counters;
     VEC(struct hazard) found;
+    VEC(struct state) spare;      /* storage of states that are no longer needed */
     const struct buffer *fold[2]; /* only hazards between these two count; NULL: all */
 };
 

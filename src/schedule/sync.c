@@ -35,11 +35,12 @@ static bool add_wait(struct fence *f, int groups, bool commit) {
     return before.wait != f->wait || before.commit != f->commit;
 }
 
-/* One at a time, since a wait may serve later accesses too. */
-static void place_waits(struct hazards *h) {
+/* One at a time, since a wait may serve later accesses too. Returns the hazards that are left. */
+static int place_waits(struct hazards *h, struct hazard const **left) {
     const struct hazard *list;
+    int count = 0;
     for (bool changed = true; changed;) {
-        int count = hazards_find(h, &list);
+        count = hazards_find(h, &list);
         changed = false;
         for (int i = 0; i < count && !changed; i++) {
             const struct hazard *z = &list[i];
@@ -49,6 +50,8 @@ static void place_waits(struct hazards *h) {
                       add_wait(hazards_fence(h, z->second), 0, true);
         }
     }
+    *left = list;
+    return count;
 }
 
 /* -- Barriers ---------------------------------------------------------------------------------- */
@@ -98,22 +101,32 @@ static void try_places(struct hazards *h, const struct hazard *z, bool *tried,
     }
 }
 
-static void place_barriers(struct hazards *h, struct arena *scratch) {
-    const struct hazard *list;
-    for (int count; (count = hazards_find(h, &list)) > 0;) {
+struct placed {
+    int left, last; /* hazards that nothing cuts; the barrier placed last, -1: none */
+};
+
+static struct placed place_barriers(struct hazards *h, int count, const struct hazard *list,
+                                    struct arena *scratch) {
+    struct placed p = {count, -1};
+    while (p.left > 0) {
         struct choice best = {.place = -1};
         bool *tried = arena_array(scratch, bool, 2 * hazards_outline(h)->nodes.count);
-        for (int i = 0; i < count; i++) try_places(h, &list[i], tried, &best);
-        if (best.place < 0 || best.left >= count) return;
+        for (int i = 0; i < p.left; i++) try_places(h, &list[i], tried, &best);
+        if (best.place < 0 || best.left >= p.left) break;
         hazards_fence(h, best.place)->barrier = true;
+        p = (struct placed){best.left, best.place};
+        if (p.left > 0) hazards_find(h, &list);
     }
+    return p;
 }
 
-static void drop_needless(struct hazards *h) {
+/* All barriers are needed if hazards are left, and so is the last: it cut what all others had not.
+ */
+static void drop_needless(struct hazards *h, struct placed p) {
     const struct outline *o = hazards_outline(h);
-    for (int i = 0; i < 2 * o->nodes.count; i++) {
+    for (int i = 0; i < 2 * o->nodes.count && p.left == 0; i++) {
         struct fence *f = hazards_fence(h, i);
-        if (!f->barrier) continue;
+        if (!f->barrier || i == p.last) continue;
         f->barrier = false;
         f->barrier = hazards_find(h, NULL) > 0;
     }
@@ -162,7 +175,7 @@ static void insert_fences(struct module *m, struct hazards *h) {
 /* A `continue` may pass by the only place where a barrier could stand. */
 static void report_rest(struct module *m, struct hazards *h) {
     const struct hazard *list;
-    if (hazards_find(h, &list) == 0) return;
+    hazards_find(h, &list);
     const struct outline *o = hazards_outline(h);
     diag_report(
         m->diag, o->nodes.at[list[0].second].stmt->span, E0601,
@@ -172,10 +185,11 @@ static void report_rest(struct module *m, struct hazards *h) {
 }
 
 static void settle(struct module *m, struct hazards *h, struct arena *scratch) {
-    place_waits(h);
-    place_barriers(h, scratch);
-    drop_needless(h);
-    report_rest(m, h);
+    const struct hazard *list;
+    int count = place_waits(h, &list);
+    struct placed p = place_barriers(h, count, list, scratch);
+    drop_needless(h, p);
+    if (p.left > 0) report_rest(m, h);
     insert_fences(m, h);
 }
 

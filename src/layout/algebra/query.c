@@ -210,11 +210,16 @@ int layout_bank_conflicts(const int64_t *address, int lanes, int bytes) {
 int layout_sectors(const int64_t *address, int lanes, int bytes) {
     int64_t sectors[LANES * (WIDEST / SECTOR_BYTES + 2)];
     int count = 0;
+    int64_t highest = -1; /* addresses mostly ascend: what lies above is new */
     for (int i = 0; i < lanes; i++) {
         if (address[i] < 0) continue;
-        for (int64_t s = address[i] / SECTOR_BYTES; s <= (address[i] + bytes - 1) / SECTOR_BYTES;
-             s++)
-            count = add_distinct(sectors, count, s);
+        int64_t end = (address[i] + bytes - 1) / SECTOR_BYTES;
+        for (int64_t s = address[i] / SECTOR_BYTES; s <= end; s++) {
+            if (s <= highest)
+                count = add_distinct(sectors, count, s);
+            else
+                sectors[count++] = highest = s;
+        }
     }
     return count;
 }
