@@ -13,11 +13,13 @@ static const struct stage {
     const char *name;
     void (*run)(struct module *m);
     enum level level;
-} stages[] = {{"coarsen", coarsen, LEVEL_TILE},     {"forward", forward, LEVEL_TILE},
-              {"atoms", atoms, LEVEL_TILE},         {"place", place, LEVEL_PLACED},
-              {"pipeline", pipeline, LEVEL_PLACED}, {"operands", operands, LEVEL_PLACED},
-              {"sync", sync, LEVEL_PLACED},         {"shared", shared, LEVEL_SCHEDULED},
-              {"lower", lower, LEVEL_KERNEL},       {"tidy", tidy, LEVEL_KERNEL}};
+    bool waits; /* copies were made asynchronous, and sync has not yet placed their waits */
+} stages[] = {
+    {"coarsen", coarsen, LEVEL_TILE, false},    {"forward", forward, LEVEL_TILE, false},
+    {"atoms", atoms, LEVEL_TILE, false},        {"place", place, LEVEL_PLACED, false},
+    {"pipeline", pipeline, LEVEL_PLACED, true}, {"operands", operands, LEVEL_PLACED, true},
+    {"sync", sync, LEVEL_PLACED, false},        {"shared", shared, LEVEL_SCHEDULED, false},
+    {"lower", lower, LEVEL_KERNEL, false},      {"tidy", tidy, LEVEL_KERNEL, false}};
 
 struct program *program_new(const char *text, const char *target) {
     struct arena *a = arena_new();
@@ -225,7 +227,7 @@ static const char *step(struct program *p, const struct stage *s, uint8_t *const
     if (diag_errors(p->diag)) return NULL;
     const char *why = verify(p, s);
     if (why || s->level == LEVEL_KERNEL) return why;
-    if (p->quick && s->level != LEVEL_SCHEDULED) return NULL;
+    if (s->waits || (p->quick && s->level != LEVEL_SCHEDULED)) return NULL;
     back_to_start(p);
     why = program_evaluate(p);
     if (!why) why = compare(p, first);
@@ -235,7 +237,7 @@ static const char *step(struct program *p, const struct stage *s, uint8_t *const
 const char *program_run(struct program *p) {
     uint8_t *first[PROGRAM_PARAMS] = {NULL};
     if (diag_errors(p->diag)) return NULL;
-    const char *why = verify(p, &(struct stage){"analyse", NULL, LEVEL_TILE});
+    const char *why = verify(p, &(struct stage){"analyse", NULL, LEVEL_TILE, false});
     if (why) return why;
     keep_start(p);
     why = program_evaluate(p);
