@@ -139,6 +139,29 @@ static void make_operands(struct grouping *g, int at) {
     d->reciprocal = d->own ? reciprocal_of(g, at) : d->e->args[2];
 }
 
+/* A bound below e unless e is NaN; -1: none is known. */
+static double bound_below(const struct expr *e) {
+    if (e->kind == EXPR_FLOAT) return e->number >= 0 ? e->number : -1;
+    if (e->kind != EXPR_OP) return -1;
+    switch (e->fn) {
+    case FN_EXP:
+    case FN_EXP2:
+    case FN_EXP10:
+    case FN_SQRT:
+    case FN_ABS: return 0;
+    case FN_MUL: return e->args[0] == e->args[1] ? 0 : -1;
+    case FN_ADD: {
+        double a = bound_below(e->args[0]), b = bound_below(e->args[1]);
+        return a < 0 || b < 0 ? -1 : a > b ? a : b;
+    }
+    case FN_MAX: { /* a NaN loses */
+        bool first = e->args[0]->kind == EXPR_FLOAT, second = e->args[1]->kind == EXPR_FLOAT;
+        return first ? bound_below(e->args[0]) : second ? bound_below(e->args[1]) : -1;
+    }
+    default: return -1;
+    }
+}
+
 static struct expr *at_least(struct exprs *x, struct expr *e, double least) {
     return expr_binary(x, FN_LE, expr_float(x, least, DTYPE_F32), expr_unary(x, FN_ABS, e));
 }
@@ -147,13 +170,14 @@ static struct expr *join(struct exprs *x, struct expr *a, struct expr *b) {
     return a ? expr_binary(x, FN_AND, a, b) : b;
 }
 
-/* That each quotient is right: see quotient_by in device.def. */
+/* That each quotient is right: see quotient_by in device.def. If the divisor is at least 2^-40, a
+ * quotient of 2^-60 has a dividend of 2^-100. */
 static struct expr *test_of(struct grouping *g) {
     struct exprs *x = g->m->exprs;
     struct expr *test = NULL;
     for (int i = 0; i < g->count; i++) {
         test = join(x, test, at_least(x, g->division[i].quotient, 0x1p-60));
-        if (g->division[i].own)
+        if (g->division[i].own && bound_below(g->division[i].e->args[1]) < 0x1p-40)
             test = join(x, test, at_least(x, g->division[i].dividend, 0x1p-100));
     }
     return test;
