@@ -32,7 +32,7 @@ static void brackets(void **state) {
     spelled(MAKE(FLOORMOD, MAKE(FLOORDIV, a, ix(&rig, 4)), ix(&rig, 8)), "(a >> 2) & 7");
     spelled(MAKE(XOR, MAKE(AND, a, b), c), "(a & b) ^ c");
     spelled(expr_select(rig.x, p, a, b), "a < b ? a : b");
-    spelled(MAKE(ADD, expr_select(rig.x, p, a, b), c), "(a < b ? a : b) + c");
+    spelled(MAKE(ADD, expr_select(rig.x, p, a, b), c), "c + (a < b ? a : b)");
     spelled(expr_unary(rig.x, FN_LNOT, MAKE(LAND, p, q)), "!(a < b && b == c)");
 }
 
