@@ -457,6 +457,19 @@ static int64_t pack(enum function fn, const union scalar *args) {
     }
 }
 
+/* Toward zero, and odd where that is inexact. */
+static double round_to_odd(double v) {
+    float near = (float)v, f = near;
+    if (isnan(v)) return v;
+    if (fabs((double)near) > fabs(v)) f = nextafterf(near, 0.0f);
+    if ((double)f == v) return v;
+    uint32_t bits;
+    memcpy(&bits, &f, sizeof bits);
+    bits |= 1;
+    memcpy(&f, &bits, sizeof f);
+    return (double)f;
+}
+
 static union scalar special_op(enum function fn, const union scalar *args) {
     uint64_t bits = (uint64_t)args[0].i;
     enum function one;
@@ -474,6 +487,7 @@ static union scalar special_op(enum function fn, const union scalar *args) {
     case FN_F32_TO_E4M3: return (union scalar){.i = (int64_t)narrow_bits(args[0].f, DTYPE_E4M3)};
     case FN_F32_TO_E5M2: return (union scalar){.i = (int64_t)narrow_bits(args[0].f, DTYPE_E5M2)};
     case FN_F32_TO_TF32: return (union scalar){.i = (int64_t)narrow_bits(args[0].f, DTYPE_TF32)};
+    case FN_F64_TO_ODD: return (union scalar){.f = round_to_odd(args[0].f)};
     case FN_BITS_F32: return (union scalar){.i = (int64_t)scalar_bits(args[0], DTYPE_F32)};
     case FN_NEAR_RECIPROCAL:
     case FN_RECIPROCAL: return (union scalar){.f = (double)(1.0f / (float)args[0].f)};

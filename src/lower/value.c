@@ -81,7 +81,10 @@ static bool widens(enum dtype from, enum dtype to) {
 }
 
 struct expr *value_cast(struct lowering *l, struct expr *v, enum dtype from, enum dtype to) {
-    v = expr_cast(l->x, v, register_type(to));
+    if (from == DTYPE_F64 && register_type(to) != to) /* rounds once */
+        v = call(l, FN_F64_TO_ODD, DTYPE_F32, v);
+    else
+        v = expr_cast(l->x, v, register_type(to));
     if (register_type(to) == to || widens(from, to)) return v;
     return value_round(l, v, to);
 }
