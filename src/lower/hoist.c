@@ -73,7 +73,7 @@ static struct expr *hoist_in(struct hoister *h, struct expr *e);
 /* Splits a sum: the lasting terms become one variable. */
 static struct expr *hoist_sum(struct hoister *h, struct expr *e, const struct affine *a) {
     struct affine lasting = {.constant = 0}, rest = {.constant = a->constant};
-    struct expr *fixed, *other;
+    struct expr *fixed, *other, *atom;
     int i;
 
     for (i = 0; i < a->count; i++) {
@@ -88,10 +88,11 @@ static struct expr *hoist_sum(struct hoister *h, struct expr *e, const struct af
     if (lasting.count == 0 && !h->replace) return e;
     if (rest.count == 0 && rest.constant == 0) return take(h, e);
     other = expr_index(h->x, rest.constant);
-    for (i = 0; i < rest.count; i++)
-        other = expr_binary(
-            h->x, FN_ADD, other,
-            expr_binary(h->x, FN_MUL, rest.atom[i], expr_index(h->x, rest.coefficient[i])));
+    for (i = 0; i < rest.count; i++) { /* an atom may be narrower than its products */
+        atom = expr_cast(h->x, rest.atom[i], DTYPE_INDEX);
+        other = expr_binary(h->x, FN_ADD, other,
+                            expr_binary(h->x, FN_MUL, atom, expr_index(h->x, rest.coefficient[i])));
+    }
     if (lasting.count == 0) return other;
     fixed = take(h, affine_expr(h->x, &lasting));
     return h->replace ? expr_binary(h->x, FN_ADD, fixed, other) : e;

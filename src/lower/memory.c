@@ -63,6 +63,7 @@ static void add_term(struct lowering *l, struct sum *s, struct expr *e) {
 /* index * stride, term by term. */
 static void add_index(struct lowering *l, struct sum *s, struct expr *index, struct expr *stride) {
     struct affine a;
+    struct expr *atom;
     int64_t constant;
     int i;
 
@@ -74,8 +75,10 @@ static void add_index(struct lowering *l, struct sum *s, struct expr *index, str
         s->constant += a.constant * constant;
     else if (a.constant != 0)
         add_term(l, s, times(l, stride, a.constant));
-    for (i = 0; i < a.count; i++)
-        add_term(l, s, times(l, expr_binary(l->x, FN_MUL, a.atom[i], stride), a.coefficient[i]));
+    for (i = 0; i < a.count; i++) { /* in 64 bits: the product leaves the range of a narrow atom */
+        atom = expr_cast(l->x, a.atom[i], DTYPE_INDEX);
+        add_term(l, s, times(l, expr_binary(l->x, FN_MUL, atom, stride), a.coefficient[i]));
+    }
 }
 
 struct expr *global_offset(struct lowering *l, const struct buffer *b, struct expr *const *index) {
