@@ -90,6 +90,10 @@ static void check_expr(struct check *c, const struct expr *e) {
             fail(c, "an element read with another type", e->array->name->text, e->id);
         return;
     }
+    if (e->kind == EXPR_OP && function_row(e->fn)->types <= TYPES_COMPARE)
+        for (i = 1; i < e->count; i++)
+            if (e->args[i]->dtype != e->args[0]->dtype)
+                fail(c, "operands of two types in", function_row(e->fn)->name, e->id);
     for (i = 0; i < e->count; i++) check_expr(c, e->args[i]);
 }
 
