@@ -337,7 +337,7 @@ static const struct subject subjects[] = {
     {"softmax", "sm_80", {"M=3", "N=3000", "threads=256", NULL}},
     {"rms_norm_silu", "sm_80", {"M=6", "C=512", "threads=128", NULL}},
     {"flash_attn", "sm_80", {"batch=1", "heads=1", "seq_len=100", "dim=32", "num_stages=2", NULL}},
-    {"mla_decode", "sm_90a", {"batch=1", "heads=16", "kv_len=400", "num_split=2", NULL}},
+    {"mla_decode", "sm_90a", {"batch=1", "heads=64", "kv_len=150", "num_split=1", NULL}},
 };
 enum { SUBJECTS = sizeof subjects / sizeof *subjects };
 
