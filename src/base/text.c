@@ -33,7 +33,7 @@ static void begin_line(struct text *t) {
     for (int i = 0; i < t->indent; i++) append(t, "    ", 4);
 }
 
-static void put(struct text *t, const char *s, size_t length) {
+void text_write(struct text *t, const char *s, size_t length) {
     const char *end = s + length;
     while (s < end) {
         const char *line_end = memchr(s, '\n', (size_t)(end - s));
@@ -47,7 +47,7 @@ static void put(struct text *t, const char *s, size_t length) {
     }
 }
 
-void text_puts(struct text *t, const char *s) { put(t, s, strlen(s)); }
+void text_puts(struct text *t, const char *s) { text_write(t, s, strlen(s)); }
 
 static void put_integer(struct text *t, long long value) {
     char digits[24], *at = digits + sizeof digits;
@@ -55,7 +55,7 @@ static void put_integer(struct text *t, long long value) {
     do *--at = (char)('0' + rest % 10);
     while (rest /= 10);
     if (value < 0) *--at = '-';
-    put(t, at, (size_t)(digits + sizeof digits - at));
+    text_write(t, at, (size_t)(digits + sizeof digits - at));
 }
 
 /* Most formats hold nothing but %s, %c, %d and %lld, for which printf's machinery is too slow. */
@@ -72,7 +72,7 @@ static bool is_plain(const char *format) {
 
 static void print_plain(struct text *t, const char *format, va_list arguments) {
     for (const char *p; (p = strchr(format, '%')); format = p + 1) {
-        put(t, format, (size_t)(p - format));
+        text_write(t, format, (size_t)(p - format));
         char c;
         switch (*++p) {
         case 's': text_puts(t, va_arg(arguments, const char *)); break;
@@ -83,7 +83,7 @@ static void print_plain(struct text *t, const char *format, va_list arguments) {
             break;
         default:
             c = (char)va_arg(arguments, int);
-            put(t, &c, c != 0);
+            text_write(t, &c, c != 0);
             break;
         }
     }

@@ -17,6 +17,7 @@ struct text text_new(struct arena *a);
 /* Appends; a '\n' inside ends a line, and the next line gets the indentation in force then. */
 void text_printf(struct text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void text_puts(struct text *t, const char *s);
+void text_write(struct text *t, const char *s, size_t length);
 
 /* A double so that reading it back gives the same bits, in the shortest decimal form; always with
  * a '.', an exponent, or one of "inf" "-inf" "nan". */

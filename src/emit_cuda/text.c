@@ -4,31 +4,33 @@
 #include <string.h>
 
 /* Line ends, comment ends and a backslash at the end would let the text out of its comment. */
+/* Everything up to the next character that needs care, in one piece. */
+static const char *write_plain(struct text *out, const char *s, bool (*special)(const char *s)) {
+    const char *end = s;
+    while (*end && !special(end)) end++;
+    text_write(out, s, (size_t)(end - s));
+    return end;
+}
+
+static bool is_control(char c) { return (unsigned char)c < 32 || c == 127; }
+
+static bool special_in_comment(const char *s) {
+    return is_control(*s) || (*s == '\\' && !s[1]) || (*s == '*' && s[1] == '/');
+}
+
 void emit_comment(struct text *out, const char *s) {
-    for (; *s; s++) {
-        unsigned char c = (unsigned char)*s;
-        if (c < 32 || c == 127)
-            text_puts(out, " ");
-        else if (c == '\\' && !s[1])
-            text_puts(out, "|");
-        else if (c == '*' && s[1] == '/')
-            text_puts(out, "* ");
-        else
-            text_printf(out, "%c", c);
-    }
+    for (; *(s = write_plain(out, s, special_in_comment)); s++)
+        text_puts(out, *s == '\\' ? "|" : *s == '*' ? "* " : " ");
+}
+
+static bool special_in_string(const char *s) { /* "??/" would be a trigraph */
+    return is_control(*s) || *s == '"' || *s == '\\' || (*s == '?' && s[1] == '?');
 }
 
 void emit_quoted(struct text *out, const char *s) {
     text_puts(out, "\"");
-    for (; *s; s++) { /* "??/" would be a trigraph */
-        unsigned char c = (unsigned char)*s;
-        if (c == '"' || c == '\\' || (c == '?' && s[1] == '?'))
-            text_printf(out, "\\%c", c);
-        else if (c < 32 || c == 127)
-            text_printf(out, "\\%03o", c);
-        else
-            text_printf(out, "%c", c);
-    }
+    for (; *(s = write_plain(out, s, special_in_string)); s++)
+        text_printf(out, is_control(*s) ? "\\%03o" : "\\%c", (unsigned char)*s);
     text_puts(out, "\"");
 }
 
@@ -51,7 +53,7 @@ const char *resolve_lines(struct arena *a, const char *text, const char *unit_na
         size_t n = strcspn(p, "\n");
         n += p[n] == '\n';
         if (strncmp(p, mark, sizeof mark - 1)) {
-            text_printf(&out, "%.*s", (int)n, p);
+            text_write(&out, p, n);
         } else {
             text_printf(&out, "#line %d ", line + 1);
             emit_quoted(&out, unit_name);

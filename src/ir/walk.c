@@ -180,6 +180,8 @@ static struct box widen(struct walk *w, struct buffer *b, int axis, struct expr 
     struct affine a, base = {0};
     struct stretch s[AFFINE_TERMS];
     int count = 0;
+    if (index->kind == EXPR_INT && index->dtype == DTYPE_INDEX)
+        return (struct box){index, extent, true};
     for (int i = w->lets.count - 1; i >= 0; i--)
         index = expr_substitute(w->m->exprs, index, 1, &w->lets.at[i], &w->values.at[i]);
     if (!affine_of(index, &a))

@@ -67,24 +67,37 @@ static int64_t matrix_cost(const struct matrix *m, int64_t enough) {
     int64_t cost = 0;
     int width = power_part(m->chunks, 8), alike = m->term.length ? 1 << m->term.length : m->chunks;
     for (int row = 0; row < m->rows && row < 64 && cost < enough; row += 8)
-        for (int chunk = 0; chunk < m->chunks; chunk += alike) {
+        for (int chunk = 0; chunk < m->chunks && cost < enough; chunk += alike) {
             cost += (int64_t)phase_cost(m, row, chunk, 1) * alike;
             if (chunk % width == 0) cost += phase_cost(m, row, chunk, width);
         }
     return cost;
 }
 
+/* The term that does best where a row is a power of two: as many bits as a row has to give, up to
+ * all 8 groups, from those that count rows. */
+static struct layout_xor likely_term(const struct matrix *m) {
+    struct layout_xor x = {0, 0, 0};
+    while (x.length < 3 && m->chunks % (2 << x.length) == 0) x.length++;
+    while (m->chunks % (2 << x.source) == 0) x.source++;
+    return x;
+}
+
 /* The cheapest term; the fewest and lowest bits among equals. A term permutes aligned groups of
- * chunks that divide a row, so that a chunk stays in its row. */
+ * chunks that divide a row, so that a chunk stays in its row. What the likely term costs bounds
+ * the search. */
 static struct layout_xor best_term(struct matrix m) {
     struct layout_xor best = {0};
+    m.term = likely_term(&m);
+    if (!m.term.length) return best;
+    int64_t bound = matrix_cost(&m, INT64_MAX) + 1;
     m.term = best;
-    int64_t least = matrix_cost(&m, INT64_MAX);
+    int64_t least = matrix_cost(&m, bound);
     for (int length = 1; length <= 3 && m.chunks % (1 << length) == 0; length++)
         for (int source = length; (1 << source) < m.chunks * 8 && least > 0; source++) {
             m.term = (struct layout_xor){0, (uint8_t)source, (uint8_t)length};
-            int64_t cost = matrix_cost(&m, least);
-            if (cost >= least) continue;
+            int64_t cost = matrix_cost(&m, least < bound ? least : bound);
+            if (cost >= least || cost >= bound) continue;
             least = cost;
             best = m.term;
         }
