@@ -87,6 +87,9 @@ def declare_speed():
         Case(f"speed_matmul_4096_{m}_{n}_{k}_{s}_{t}", "matmul", "matmul", dict(**square, **knobs), 5, "torch", 0.57)
         Case(f"speed_matmul_2048_{m}_{n}_{k}_{s}_{t}", "matmul", "matmul",
              dict(M=2048, N=2048, K=2048, **knobs), 5, "torch", 0.65)
+    for m, n, k, s, t in [(256, 128, 32, 4, 256), (128, 128, 32, 4, 128), (128, 128, 32, 3, 128), (256, 128, 64, 3, 256), (128, 128, 64, 2, 128)]:
+        Case(f"speed_matmul_2048_{m}_{n}_{k}_{s}_{t}", "matmul", "matmul",
+             dict(M=2048, N=2048, K=2048, block_M=m, block_N=n, block_K=k, num_stages=s, threads=t), 5, "torch", 0.65)
     for causal in (False, True):
         for bm, bn, s, t, fast in [(128, 64, 2, 128, 0), (128, 64, 2, 128, 1), (128, 64, 3, 128, 1), (64, 64, 2, 128, 1),
                                    (128, 128, 2, 128, 1), (128, 64, 2, 256, 1), (256, 64, 2, 256, 1), (128, 32, 2, 128, 1)]:

@@ -1,4 +1,4 @@
-/* eval_value.c: expressions as flat code for a stack machine, compiled once an expression. */
+/* eval_expr.c: expressions as flat code for a stack machine, compiled once an expression. */
 #include "ir/eval_state.h"
 #include <string.h>
 
