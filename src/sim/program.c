@@ -1,5 +1,4 @@
 /* program.c: a kernel as a flat list of steps with jumps. */
-#include "ir/internal.h"
 #include "sim/internal.h"
 
 static int32_t add_step(struct coder *c, enum step_kind kind, const struct kstmt *st) {
