@@ -190,7 +190,7 @@ static double integer_to_float(int64_t v, enum dtype from, enum dtype to) {
 union scalar scalar_cast(union scalar v, enum dtype from, enum dtype to) {
     if (from == to) return v;
     bool from_float = dtype_is_float(from), to_float = dtype_is_float(to);
-    if (from_float && to_float) return (union scalar){.f = round_result(v.f, to)};
+    if (from_float && to_float) return (union scalar){.f = scalar_round(v.f, to)};
     if (from_float && to == DTYPE_BOOL) return (union scalar){.i = v.f != 0};
     if (from_float) return (union scalar){.i = float_to_integer(v.f, to)};
     if (to_float) return (union scalar){.f = integer_to_float(v.i, from, to)};

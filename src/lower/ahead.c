@@ -211,6 +211,38 @@ static void make_slots(struct lowering *l, struct stmt *loop, int count, int64_t
     }
 }
 
+/* -- a variable of its own for the loop that reads
+ * ---------------------------------------------------- */
+struct renaming {
+    struct exprs *x;
+    struct var *from;
+    struct expr *to;
+};
+
+static void rename_expression(struct expr **e, void *data) {
+    struct renaming *r = data;
+
+    if (*e) *e = expr_substitute(r->x, *e, 1, &r->from, &r->to);
+}
+
+static void rename_statement(struct kstmt *s, void *data) {
+    kstmt_expressions(s, rename_expression, data);
+}
+
+static void rename_loop(struct lowering *l, struct kstmt *loop) {
+    struct var *old = loop->loop.var,
+               *v = var_new(l->x, VAR_LOOP, old->name, old->dtype, old->span);
+    struct renaming r = {l->x, old, NULL};
+
+    v->lo = old->lo;
+    v->hi = old->hi;
+    v->divisor = old->divisor;
+    v->unrolled = true;
+    r.to = expr_var(l->x, v);
+    loop->loop.var = v;
+    kblock_walk(&loop->loop.body, rename_statement, &r);
+}
+
 static void read_ahead(struct lowering *l, struct stmt *loop, int count, int64_t trips) {
     struct block first = loop->loop.body;
     struct kblock *saved;
@@ -230,6 +262,7 @@ static void read_ahead(struct lowering *l, struct stmt *loop, int count, int64_t
     lower_block(l, &first);
     t->next = rest;
     l->out = saved;
+    rename_loop(l, saved->last);
 }
 
 bool lower_ahead(struct lowering *l, struct stmt *loop) {
