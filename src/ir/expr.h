@@ -97,6 +97,7 @@ struct exprs; /* the hash-consing table, one a module */
 
 /* -- expr.c -------------------------------------------------------------------------------------- */
 struct exprs *exprs_new(struct arena *a);
+int exprs_vars(const struct exprs *x); /* ids handed out */
 struct var *var_new(struct exprs *x, enum var_kind kind, struct sym *name, enum dtype dtype,
                     struct span span);
 

@@ -32,7 +32,6 @@ struct expr *expr_raw_op(struct exprs *x, enum function fn, enum dtype t, int co
                          struct expr *const *args);
 /* A fixed order that does not depend on when expressions were made, as far as names differ. */
 int expr_compare(const struct expr *a, const struct expr *b);
-int exprs_vars(const struct exprs *x); /* ids handed out */
 struct var *exprs_var(const struct exprs *x, int id);
 
 /* -- simplify.c: the simpler equal of an operation, NULL if there is none -------------------------
