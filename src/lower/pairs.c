@@ -84,7 +84,7 @@ static bool unround(struct expr *const v[2], enum dtype t, struct expr *out[2]) 
 static bool holds(const struct expr *e, enum dtype t) {
     bool narrow = t == DTYPE_F16 || t == DTYPE_BF16;
 
-    if (e->kind == EXPR_VAR) return e->dtype == t;
+    if (e->kind == EXPR_CAST) return e->args[0]->kind == EXPR_VAR && e->args[0]->dtype == t;
     if (e->kind == EXPR_FLOAT) return scalar_round(e->number, t) == e->number;
     if (e->kind == EXPR_SELECT) return holds(e->args[1], t) && holds(e->args[2], t);
     if (e->kind != EXPR_OP) return false;

@@ -192,7 +192,7 @@ static struct expr *lower_variable(struct lowering *l, const struct site *s, str
 
     for (env = s->env; env; env = env->outer)
         if (env->var == e->var) return env->source ? value_lower(l, s, env->value) : env->value;
-    return e;
+    return expr_cast(l->x, e, register_type(e->dtype));
 }
 
 static struct expr *fragment_value(struct lowering *l, const struct site *s, struct expr *load) {
