@@ -149,8 +149,9 @@ static bool extremes(struct lowering *l, const struct domain *d, const struct af
 
 static void scan_index(struct lowering *l, struct scan *s, const struct buffer *b, int axis,
                        struct expr *index) {
-    struct expr *least, *most;
+    struct expr *least, *most, *test = NULL;
     struct affine a;
+    int64_t never;
 
     index = bind_source(l, index, l->env);
     if (proven(l, b, axis, index)) return;
@@ -158,10 +159,11 @@ static void scan_index(struct lowering *l, struct scan *s, const struct buffer *
         s->possible = false;
         return;
     }
-    if (!proves_positive(l, least))
-        s->test = both(l, s->test, expr_binary(l->x, FN_LE, ix(l, 0), least));
+    if (!proves_positive(l, least)) test = expr_binary(l->x, FN_LE, ix(l, 0), least);
     if (!proves_below(l, most, b->dim[axis]))
-        s->test = both(l, s->test, expr_binary(l->x, FN_LT, most, b->dim[axis]));
+        test = both(l, test, expr_binary(l->x, FN_LT, most, b->dim[axis]));
+    if (test && expr_is_int(test, &never) && !never) return; /* masked on every path */
+    s->test = both(l, s->test, test);
     vec_push(l->m->arena, &l->facts, ((struct fact){index, b->dim[axis]}));
 }
 
