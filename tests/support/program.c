@@ -253,3 +253,12 @@ const char *program_run(struct program *p) {
     }
     return NULL;
 }
+
+const char *program_compile(struct program *p) {
+    const char *why = NULL;
+    for (size_t i = 0; i < sizeof stages / sizeof *stages && !why && !diag_errors(p->diag); i++) {
+        stages[i].run(p->m);
+        if (!diag_errors(p->diag)) why = verify(p, &stages[i]);
+    }
+    return why;
+}

@@ -49,4 +49,7 @@ const char *program_evaluate(struct program *p);
  * program_refusal. The tensors hold the results. */
 const char *program_run(struct program *p);
 
+/* Runs all passes without evaluating, for tensors too large to exist. */
+const char *program_compile(struct program *p);
+
 #endif
