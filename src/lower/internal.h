@@ -215,6 +215,7 @@ struct place_at {        /* where an access lies */
     int32_t unit;        /* of the offset, in bytes */
     struct expr *index[TILE_RANK];
     struct expr *test[TILE_RANK]; /* that the index is in bounds; NULL: proven */
+    struct expr *guard;           /* that the element is stored at all; NULL: always */
 };
 struct vector { /* an access by `count` elements of the vector body */
     struct buffer *buffer;
@@ -229,6 +230,7 @@ struct group { /* elements that are lowered together, each with its environment 
     int32_t count;
     bool partial; /* a run may end inside a vector: the caller takes care of the tests */
     struct env *env[VECTOR];
+    struct expr *guard[VECTOR]; /* under which the element is assigned; NULL: always */
 };
 struct expr *place_test(struct lowering *l, const struct place_at *p);
 bool tests_cover(const struct buffer *b, const struct place_at *p, int32_t width);
@@ -244,6 +246,8 @@ void vector_store(struct lowering *l, const struct vector *v, struct expr *const
 void group_loads(struct lowering *l, struct group *g, struct expr *e);
 void group_each_load(struct lowering *l, struct expr *e,
                      void (*visit)(struct lowering *l, struct expr *load, void *data), void *data);
+/* May it be read whatever the conditions around it say? */
+bool load_is_safe(struct lowering *l, const struct expr *load);
 struct expr *scalar_load(struct lowering *l, const struct site *s, struct expr *load);
 struct place_at place_of(struct lowering *l, const struct site *s, struct buffer *b,
                          struct expr *const *index);

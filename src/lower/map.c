@@ -40,6 +40,35 @@ static void survey_expression(struct expr **e, void *data) {
     if (expr_has_load(*e)) expr_rewrite(v->l->x, *e, survey_node, v);
 }
 
+/* -- branches whose arms may be computed whether they are taken or not
+ * ------------------------------- */
+static struct expr *look_for_unsafe(struct expr *e, void *data) {
+    struct survey *v = data;
+
+    if (e->kind == EXPR_LOAD && in_memory(v->l, e->buffer) && !load_is_safe(v->l, e))
+        v->simple = false;
+    return NULL;
+}
+
+static void unsafe_expression(struct expr **e, void *data) {
+    if (expr_has_load(*e)) expr_rewrite(((struct survey *)data)->l->x, *e, look_for_unsafe, data);
+}
+
+static void unsafe_statement(struct stmt *t, void *data) {
+    struct survey *v = data;
+
+    stmt_expressions(t, unsafe_expression, v);
+    if (t->kind != STMT_STORE && t->kind != STMT_LET && t->kind != STMT_IF) v->simple = false;
+}
+
+static bool branch_is_simple(struct lowering *l, struct stmt *t) {
+    struct survey v = {.l = l, .simple = true};
+
+    block_walk(&t->branch.then, unsafe_statement, &v);
+    block_walk(&t->branch.otherwise, unsafe_statement, &v);
+    return v.simple;
+}
+
 static void survey_statement(struct stmt *t, void *data) {
     struct survey *v = data;
     bool memory = t->kind == STMT_STORE && in_memory(v->l, t->store.buffer);
@@ -55,6 +84,11 @@ static void survey_statement(struct stmt *t, void *data) {
         v->simple &= t->store.buffer->scope != SCOPE_LOCAL;
         break;
     case STMT_LET: break;
+    case STMT_IF:
+        if (branch_is_simple(v->l, t)) break;
+        v->simple = false;
+        v->writes_registers = true;
+        break;
     case STMT_ATOMIC: v->stores_memory = true; break;
     default: v->simple = false; v->writes_registers = true;
     }
@@ -160,6 +194,80 @@ struct map_body {
     bool simple;
 };
 
+static void run_vector(struct lowering *l, struct group *g, struct block *b);
+
+static bool still_loaded(const struct lowering *l, const struct loaded *read) {
+    int i;
+
+    for (i = 0; i < l->loaded.count; i++)
+        if (l->loaded.at[i].load == read->load && l->loaded.at[i].element == read->element &&
+            l->loaded.at[i].value == read->value)
+            return true;
+    return false;
+}
+
+/* What an arm reads and names is its own; what it writes is not known any more behind it. */
+static void run_arm(struct lowering *l, struct group *g, struct block *arm) {
+    struct group own = *g;
+    int count = l->loaded.count, kept = 0, i;
+    struct loaded *before = arena_array(l->m->arena, struct loaded, count + 1);
+
+    for (i = 0; i < count; i++) before[i] = l->loaded.at[i];
+    run_vector(l, &own, arm);
+    for (i = 0; i < count; i++)
+        if (still_loaded(l, &before[i])) before[kept++] = before[i];
+    for (i = 0; i < kept; i++) l->loaded.at[i] = before[i];
+    l->loaded.count = kept;
+}
+
+/* Each element assigns under its own condition. */
+static void run_guarded(struct lowering *l, struct group *g, struct stmt *t,
+                        struct expr *const *tests) {
+    struct expr *not_taken[VECTOR], *held;
+    struct group arm = *g;
+    int32_t e;
+
+    for (e = 0; e < g->count; e++) {
+        held = tests[e]->kind == EXPR_INT
+                   ? tests[e]
+                   : expr_var(l->x, add_var(l, "taken", DTYPE_BOOL, tests[e]));
+        arm.guard[e] = both(l, g->guard[e], held);
+        not_taken[e] = both(l, g->guard[e], expr_unary(l->x, FN_LNOT, held));
+    }
+    run_arm(l, &arm, &t->branch.then);
+    if (!t->branch.otherwise.first) return;
+    for (e = 0; e < g->count; e++) arm.guard[e] = not_taken[e];
+    run_arm(l, &arm, &t->branch.otherwise);
+}
+
+/* A condition that all elements share is a branch; else it guards the assignments. */
+static void run_if(struct lowering *l, struct group *g, struct stmt *t) {
+    struct site s = {g->plan, 0, NULL};
+    struct expr *tests[VECTOR] = {NULL};
+    struct kblock *saved;
+    bool shared = true;
+    int32_t e;
+
+    group_loads(l, g, t->branch.test);
+    for (e = 0; e < g->count; e++) {
+        s.element = e;
+        s.env = g->env[e];
+        tests[e] = value_lower(l, &s, t->branch.test);
+        shared &= tests[e] == tests[0];
+    }
+    if (!shared) {
+        run_guarded(l, g, t, tests);
+        return;
+    }
+    saved = add_if(l, tests[0]);
+    run_arm(l, g, &t->branch.then);
+    if (t->branch.otherwise.first) {
+        add_else(l, saved);
+        run_arm(l, g, &t->branch.otherwise);
+    }
+    out_leave(l, saved);
+}
+
 static void run_vector(struct lowering *l, struct group *g, struct block *b) {
     struct stmt *t;
     struct site s;
@@ -170,6 +278,8 @@ static void run_vector(struct lowering *l, struct group *g, struct block *b) {
             store_make(l, g, t);
         } else if (t->kind == STMT_LET) {
             let_make(l, g, t);
+        } else if (t->kind == STMT_IF) {
+            run_if(l, g, t);
         } else {
             for (e = 0; e < g->count; e++) {
                 s = (struct site){g->plan, e, g->env[e]};
@@ -217,6 +327,9 @@ static bool written_in(struct block *b, const struct buffer *read) {
     const struct buffer *w;
 
     for (t = b->first; t; t = t->next) {
+        if (t->kind == STMT_IF &&
+            (written_in(&t->branch.then, read) || written_in(&t->branch.otherwise, read)))
+            return true;
         w = t->kind == STMT_STORE    ? t->store.buffer
             : t->kind == STMT_ATOMIC ? t->atomic.buffer
                                      : NULL;

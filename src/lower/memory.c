@@ -94,7 +94,7 @@ struct expr *global_offset(struct lowering *l, const struct buffer *b, struct ex
 
 struct place_at place_of(struct lowering *l, const struct site *s, struct buffer *b,
                          struct expr *const *index) {
-    struct place_at p = {NULL, dtype_bytes(b->dtype), {NULL}, {NULL}};
+    struct place_at p = {NULL, dtype_bytes(b->dtype), {NULL}, {NULL}, NULL};
     struct coordinate c[TILE_RANK];
     struct expr *source;
     int i;
@@ -122,7 +122,7 @@ struct place_at place_of(struct lowering *l, const struct site *s, struct buffer
 }
 
 struct expr *place_test(struct lowering *l, const struct place_at *p) {
-    struct expr *test = NULL;
+    struct expr *test = p->guard;
     int i;
 
     for (i = 0; i < TILE_RANK; i++) test = both(l, test, p->test[i]);
@@ -137,6 +137,8 @@ static bool multiple(const struct expr *e, int32_t of) {
 bool tests_cover(const struct buffer *b, const struct place_at *p, int32_t width) {
     int32_t i, e;
 
+    for (e = 1; e < width; e++)
+        if (p[e].guard != p[0].guard) return false;
     for (i = 0; i < b->rank; i++) {
         for (e = 1; e < width; e++)
             if (p[e].test[i] != p[0].test[i]) break;
@@ -274,7 +276,7 @@ static bool is_loaded(const struct lowering *l, const struct expr *load, int32_t
 }
 
 /* Shared and local indices in a branch may be wrong where it is not taken. */
-static bool always_safe(struct lowering *l, const struct expr *load) {
+bool load_is_safe(struct lowering *l, const struct expr *load) {
     int i;
 
     if (load->buffer->scope == SCOPE_GLOBAL) return true;
@@ -295,7 +297,7 @@ static void each_load(struct lowering *l, struct expr *e, bool certain,
     if (!expr_has_load(e)) return;
     for (i = 0; i < e->count; i++)
         each_load(l, e->args[i], certain && (i == 0 || !choice), visit, data);
-    if (e->kind == EXPR_LOAD && in_memory(l, e->buffer) && (certain || always_safe(l, e)))
+    if (e->kind == EXPR_LOAD && in_memory(l, e->buffer) && (certain || load_is_safe(l, e)))
         visit(l, e, data);
 }
 

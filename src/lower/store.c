@@ -55,9 +55,14 @@ void vector_store(struct lowering *l, const struct vector *v, struct expr *const
     int32_t e = v->broadcast ? v->count - 1 : 0;
     struct kblock *saved;
     struct expr *test;
+    int64_t known;
 
     for (; e < v->count; e += v->width) {
         test = place_test(l, &v->at[e]);
+        if (test && expr_is_int(test, &known)) {
+            if (!known) continue;
+            test = NULL;
+        }
         saved = test ? add_if(l, test) : NULL;
         store_run(l, v, &v->at[e], values + e);
         if (test) out_leave(l, saved);
@@ -192,6 +197,23 @@ static void store_local(struct lowering *l, struct group *g, struct stmt *store,
     }
 }
 
+/* Runs of elements that have one guard stay together. */
+static struct vector guarded_vector(struct lowering *l, const struct group *g, struct buffer *b,
+                                    struct expr *const *index) {
+    struct vector v = vector_of(l, g, b, index);
+    bool one = true;
+    int32_t e;
+
+    for (e = 0; e < g->count; e++) {
+        v.at[e].guard = g->guard[e];
+        one &= g->guard[e] == g->guard[0];
+    }
+    if (one) return v;
+    v.broadcast = v.packed = false;
+    v.width = 1;
+    return v;
+}
+
 static void store_memory(struct lowering *l, struct group *g, struct stmt *store,
                          struct expr *const *values) {
     struct buffer *b = store->store.buffer;
@@ -202,7 +224,7 @@ static void store_memory(struct lowering *l, struct group *g, struct stmt *store
 
     if (owner) saved = add_if(l, owner);
     for (i = 0; i < b->rank; i++) group_loads(l, g, store->store.index[i]);
-    v = vector_of(l, g, b, store->store.index);
+    v = guarded_vector(l, g, b, store->store.index);
     vector_store(l, &v, values);
     if (owner) {
         out_leave(l, saved);
@@ -215,15 +237,23 @@ void store_make(struct lowering *l, struct group *g, struct stmt *store) {
     struct buffer *b = store->store.buffer;
     struct expr *values[VECTOR];
     struct slot slots[VECTOR];
+    int32_t e;
 
     if (b->scope == SCOPE_FRAGMENT) {
         if (!g->plan) {
             fault(l, "a fragment element assigned outside T.Parallel");
             return;
         }
-        if (!slots_of(l, g, store, slots) || load_in_place(l, g, store, slots)) return;
+        if (!slots_of(l, g, store, slots)) return;
+        if (!g->guard[0] && load_in_place(l, g, store, slots)) return;
     }
     values_of(l, g, store->store.value, b->dtype, values);
+    if (b->scope == SCOPE_FRAGMENT)
+        for (e = 0; e < g->count; e++)
+            if (g->guard[e])
+                values[e] =
+                    expr_select(l->x, g->guard[e], values[e],
+                                value_part(l, slots[e].array, slots[e].word, slots[e].part));
     if (b->scope == SCOPE_FRAGMENT)
         put_slots(l, slots, values, g->count);
     else if (!in_memory(l, b))
