@@ -7,6 +7,11 @@ static bool bad_want(struct sema *s, struct value v, struct span span, const cha
     if (value_is_static(v))
         sema_error(s, span, E0210, "'%s' has to be %s, not the %s %s", what, wanted,
                    value_kind_name(v), value_text(s, v));
+    else if (v.kind == VALUE_IR && v.expr->kind == EXPR_VAR)
+        sema_error(s, span, E0210,
+                   "'%s' has to be %s that is known at compile time; '%s' is known when the kernel "
+                   "runs",
+                   what, wanted, v.expr->var->name->text);
     else
         sema_error(s, span, E0210, "'%s' has to be %s that is known at compile time, not a %s",
                    what, wanted, value_kind_name(v));
