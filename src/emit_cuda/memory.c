@@ -4,37 +4,32 @@
 
 /* -- Addresses
  * ------------------------------------------------------------------------------------- */
-void emit_operand_pointer(struct emitter *e, const struct operand *o) {
+/* " + index", nothing for 0; in brackets unless it is a sum or product. */
+static void emit_offset(struct emitter *e, const struct expr *index) {
     int64_t at;
-    text_puts(e->out, array_name(e, o->array));
-    if (expr_is_int(o->index, &at) && at == 0) return;
+    if (expr_is_int(index, &at) && at == 0) return;
     text_puts(e->out, " + ");
-    emit_expr(e, o->index);
+    bool sum = index->kind == EXPR_OP && (index->fn == FN_ADD || index->fn == FN_MUL);
+    if (sum)
+        emit_expr(e, index);
+    else
+        emit_operand(e, index);
+}
+
+void emit_operand_pointer(struct emitter *e, const struct operand *o) {
+    text_puts(e->out, array_name(e, o->array));
+    emit_offset(e, o->index);
 }
 
 /* A shared buffer's name is its byte offset, a constant of the kernel. */
 void emit_shared_address(struct emitter *e, const struct address *a, bool pointer) {
-    int64_t at;
     text_printf(e->out, "%s + %s", pointer ? "smem" : "smem_base", buffer_name(e, a->buffer));
-    if (expr_is_int(a->index, &at) && at == 0) return;
-    text_puts(e->out, " + ");
-    bool sum = a->index->kind == EXPR_OP && (a->index->fn == FN_ADD || a->index->fn == FN_MUL);
-    if (sum)
-        emit_expr(e, a->index);
-    else
-        emit_operand(e, a->index);
+    emit_offset(e, a->index);
 }
 
 static void emit_global_address(struct emitter *e, const struct address *a) {
-    int64_t at;
     text_puts(e->out, buffer_name(e, a->buffer));
-    if (expr_is_int(a->index, &at) && at == 0) return;
-    text_puts(e->out, " + ");
-    bool sum = a->index->kind == EXPR_OP && (a->index->fn == FN_ADD || a->index->fn == FN_MUL);
-    if (sum)
-        emit_expr(e, a->index);
-    else
-        emit_operand(e, a->index);
+    emit_offset(e, a->index);
 }
 
 /* A pointer expression to the address, of `type` ("const uint4") or untyped. */
