@@ -69,9 +69,13 @@ static struct block *new_block(struct arena *a, size_t bytes) {
     return b;
 }
 
+static size_t room_for(size_t bytes) {
+    return (bytes + !bytes + RED_ZONE + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+}
+
 void *arena_alloc(struct arena *a, size_t bytes) {
     if (bytes > SIZE_MAX / 4) out_of_memory();
-    size_t need = (bytes + !bytes + RED_ZONE + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+    size_t need = room_for(bytes);
     char *memory;
     a->handed_out += bytes;
     if (need <= (size_t)(a->end - a->at)) {
@@ -88,6 +92,17 @@ void *arena_alloc(struct arena *a, size_t bytes) {
     }
     UNPOISON(memory, bytes);
     return memory;
+}
+
+bool arena_extend(struct arena *a, void *memory, size_t bytes, size_t more) {
+    char *begin = memory;
+    size_t before = room_for(bytes), after = room_for(more);
+    if (!begin || begin + before != a->at || after - before > (size_t)(a->end - a->at))
+        return false;
+    a->at = begin + after;
+    a->handed_out += more - bytes;
+    UNPOISON(begin, more);
+    return true;
 }
 
 char *arena_strndup(struct arena *a, const char *text, size_t length) {
@@ -123,7 +138,9 @@ size_t arena_bytes(const struct arena *a) { return a->handed_out; }
 
 void *vec_grow(struct arena *a, void *items, int count, int *room, size_t size) {
     if (*room > INT_MAX / 2) out_of_memory();
+    size_t before = (size_t)*room * size;
     *room = *room ? *room * 2 : 8;
+    if (before && arena_extend(a, items, before, (size_t)*room * size)) return items;
     void *grown = arena_alloc(a, (size_t)*room * size);
     if (count) memcpy(grown, items, (size_t)count * size);
     return grown;

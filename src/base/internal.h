@@ -8,6 +8,8 @@
 /* arena.c */
 char *arena_vprintf(struct arena *a, const char *format, va_list arguments)
     __attribute__((format(printf, 2, 0)));
+/* Makes what was allocated last longer where it is; false if something else came after it. */
+bool arena_extend(struct arena *a, void *memory, size_t bytes, size_t more);
 
 struct diag_fix {
     struct span span;

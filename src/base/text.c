@@ -15,7 +15,9 @@ struct text text_new(struct arena *a) {
 
 static void reserve(struct text *t, size_t more) {
     if (t->length + more < t->room) return;
+    size_t before = t->room;
     while (t->length + more >= t->room) t->room *= 2;
+    if (arena_extend(t->arena, t->at, before, t->room)) return;
     char *grown = arena_alloc(t->arena, t->room);
     memcpy(grown, t->at, t->length + 1);
     t->at = grown;

@@ -6,18 +6,18 @@
 #include <string.h>
 
 struct result { /* of an operation on one or two arguments */
+    struct expr *args[2], *e;
     enum function fn;
     enum dtype dtype;
-    struct expr *args[2], *e;
 };
 
-enum { RECENT_INDICES = 256 };
+enum { RECENT_INDICES = 256, RESULTS = 1024 };
 
 struct exprs {
     struct arena *arena;
     struct expr **slot; /* open addressing, room is a power of two */
     uint32_t room, used;
-    struct result *results; /* room of them; what came last at its place, never more than a cache */
+    struct result results[RESULTS];      /* what came last at its place: a cache */
     struct expr *recent[RECENT_INDICES]; /* constants of type INDEX, likewise */
     VEC(struct var *) vars;              /* by id */
     struct expr **memo;                  /* of rewriting: result by expression id, … */
@@ -38,7 +38,6 @@ struct exprs *exprs_new(struct arena *a) {
     x->arena = a;
     x->room = 256;
     x->slot = arena_array(a, struct expr *, x->room);
-    x->results = arena_array(a, struct result, x->room);
     return x;
 }
 
@@ -103,7 +102,6 @@ static void grow(struct exprs *x) {
     uint32_t count = x->room;
     x->room *= 2;
     x->slot = arena_array(x->arena, struct expr *, x->room);
-    x->results = arena_array(x->arena, struct result, x->room);
     for (uint32_t i = 0; i < count; i++)
         if (old[i]) x->slot[find_slot(x, old[i])] = old[i];
 }
@@ -229,13 +227,12 @@ struct expr *expr_op(struct exprs *x, enum function fn, enum dtype result, int c
     struct expr *second = count == 2 ? args[1] : NULL;
     uint64_t hash = mix((uint64_t)args[0]->id << 32 | (uint32_t)(second ? second->id : -1),
                         (uint64_t)fn * 64 + (uint64_t)result);
-    struct result *known = &x->results[hash & (x->room - 1)];
+    struct result *known = &x->results[hash % RESULTS];
     if (known->e && known->fn == fn && known->dtype == result && known->args[0] == args[0] &&
         known->args[1] == second)
         return known->e;
     struct expr *e = make_op(x, fn, result, count, args);
-    known = &x->results[hash & (x->room - 1)]; /* the table may have grown */
-    *known = (struct result){fn, result, {args[0], second}, e};
+    *known = (struct result){{args[0], second}, e, fn, result};
     return e;
 }
 

@@ -49,6 +49,10 @@ struct staged {
     struct buffer *fragment, *scratch;
 };
 
+struct candidates {
+    VEC(struct layout) layouts;
+};
+
 struct plan {
     struct module *m;
     struct function_ir *f;
@@ -57,6 +61,7 @@ struct plan {
     int warps;
     VEC(struct site) sites;
     VEC(struct buffer *) trail; /* fragments in the order in which they got their layout */
+    struct candidates partitions; /* of the site last looked at */
     VEC(struct staged) staged;  /* scratch copies made so far */
     bool trying;                /* layouts are given on trial: nothing is remarked */
 };
@@ -105,9 +110,6 @@ struct split {
     int lanes[TILE_RANK], warps[TILE_RANK];
 };
 struct layout split_layout(int rank, const int32_t *extent, const struct split *s);
-struct candidates {
-    VEC(struct layout) layouts;
-};
 /* Partitions of a tile along the axes of the bit set `fast`, without wasteful ones. */
 void add_partitions(struct plan *p, struct candidates *c, int rank, const int32_t *extent,
                     unsigned fast);

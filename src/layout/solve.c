@@ -136,10 +136,11 @@ static unsigned run_axes(const struct site *s) {
 
 static void offer_partitions(struct plan *p, struct site *s, struct choice *c) {
     const struct domain *d = site_domain(s);
-    struct candidates all = {0};
-    add_partitions(p, &all, d->rank, d->extent, run_axes(s));
-    for (int i = 0; i < all.layouts.count; i++)
-        if (!too_wide(s, &all.layouts.at[i])) offer_domain(p, s, c, &all.layouts.at[i]);
+    struct candidates *all = &p->partitions;
+    all->layouts.count = 0;
+    add_partitions(p, all, d->rank, d->extent, run_axes(s));
+    for (int i = 0; i < all->layouts.count; i++)
+        if (!too_wide(s, &all->layouts.at[i])) offer_domain(p, s, c, &all->layouts.at[i]);
 }
 
 static const struct layout *free_domain(struct plan *p, struct site *s) {
