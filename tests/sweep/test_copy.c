@@ -218,7 +218,7 @@ static bool as_element(struct job *j) {
 static void test_windows(void **state) {
     (void)state;
     struct sweep s = sweep_new(3);
-    for (int i = 0; i < sweep_count(900); i++) {
+    for (int i = 0; i < sweep_count(4000); i++) {
         struct job j = sample(&s);
         if (j.element) j.element = as_element(&j);
         struct arena *a = arena_new();
@@ -231,7 +231,7 @@ static void test_windows(void **state) {
         sweep_try(&s, &t);
         arena_free(a);
     }
-    sweep_end(&s, "windows", 700, 0);
+    sweep_end(&s, "windows", 4000, 0);
 }
 
 int main(void) {

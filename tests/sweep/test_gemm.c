@@ -170,26 +170,26 @@ static enum verdict try_product(struct sweep *s, const struct product *p, const 
 static void test_halves(void **state) {
     (void)state;
     struct sweep s = sweep_new(1);
-    for (int i = 0; i < sweep_count(260); i++) {
+    for (int i = 0; i < sweep_count(500); i++) {
         struct product p = sample(&s, i % 16 ? 300000 : 2000000);
         const char *target = pick_of(&s, targets);
         if (try_product(&s, &p, target) != VERDICT_REFUSED) continue;
         p.threads = 32;
         try_product(&s, &p, target);
     }
-    sweep_end(&s, "halves", 150, 40);
+    sweep_end(&s, "halves", 400, 100);
 }
 
 static void test_types(void **state) {
     (void)state;
     struct sweep s = sweep_new(2);
-    for (int i = 0; i < sweep_count(160); i++) {
+    for (int i = 0; i < sweep_count(300); i++) {
         struct product p = sample(&s, 200000);
         p.types = all_types[i % (int)(sizeof all_types / sizeof *all_types)];
         p.threads = pick(&s, 3) ? 32 << pick(&s, 3) : p.threads;
         try_product(&s, &p, pick_of(&s, targets));
     }
-    sweep_end(&s, "types", 100, 10);
+    sweep_end(&s, "types", 200, 20);
 }
 
 int main(void) {

@@ -236,7 +236,7 @@ static struct job sample(struct sweep *s) {
 static void test_tiles(void **state) {
     (void)state;
     struct sweep s = sweep_new(4);
-    for (int i = 0; i < sweep_count(400); i++) {
+    for (int i = 0; i < sweep_count(3000); i++) {
         struct job j = sample(&s);
         struct arena *a = arena_new();
         struct trial t = {.text = text_of(a, &j),
@@ -246,7 +246,7 @@ static void test_tiles(void **state) {
         sweep_try(&s, &t);
         arena_free(a);
     }
-    sweep_end(&s, "tiles", 350, 0);
+    sweep_end(&s, "tiles", 2900, 0);
 }
 
 int main(void) {
