@@ -159,8 +159,13 @@ static bool rounds_to_tf32(const struct eval *s, const struct stmt *st) {
     if (a != DTYPE_F32 || b != DTYPE_F32) return false;
     if (st->gemm.atom >= 0) return mma_row(st->gemm.atom)->a == DTYPE_TF32;
     if (s->m->level > LEVEL_TILE || !s->m->target) return false;
-    const struct mma_row *row = mma_find(s->m->target, a, b, st->gemm.c.buffer->dtype);
-    return row && row->a == DTYPE_TF32 && st->gemm.k % row->k == 0;
+    for (int i = 0; i < mma_count(); i++) {
+        const struct mma_row *row = mma_row(i);
+        if (row->a == DTYPE_TF32 && row->capability <= s->m->target->capability &&
+            st->gemm.k % row->k == 0)
+            return true;
+    }
+    return false;
 }
 
 static void multiply_f32(const struct stmt *st, const union scalar *a, const union scalar *b,
