@@ -130,7 +130,7 @@ static const struct {
     {0, 16777219, DTYPE_I32, DTYPE_F32, 16777220, 0},
     {0, 70000, DTYPE_I32, DTYPE_F16, INFINITY, 0},
     {0, 1000, DTYPE_I32, DTYPE_E4M3, 448, 0},
-    {1 + 0x1p-11 + 0x1p-40, 0, DTYPE_F64, DTYPE_F16, 1, 0}, /* through f32 */
+    {1 + 0x1p-11 + 0x1p-40, 0, DTYPE_F64, DTYPE_F16, 1 + 0x1p-10, 0}, /* rounded once */
     {1e5, 0, DTYPE_F32, DTYPE_F16, INFINITY, 0},
     {0x1.002p0, 0, DTYPE_F32, DTYPE_TF32, 0x1.004p0, 0},
 };
