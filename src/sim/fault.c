@@ -29,11 +29,13 @@ void sim_fail(struct machine *s, enum sim_kind kind, int lane, const char *forma
     va_list arguments;
     if (s->failed) return;
     s->failed = true;
+    if (s->suspect && kind != SIM_RACE && kind != SIM_IN_FLIGHT) return;
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
     struct sim_fault *f = &s->out->fault;
     f->kind = kind;
+    f->other = (struct span){0, 0};
     f->kernel = s->kernel;
     f->thread = lane < 0 || lane >= LANES || !s->warp ? -1 : s->warp->id * LANES + lane;
     for (int i = 0; i < 3; i++) f->block[i] = s->block[i];

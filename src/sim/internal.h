@@ -178,6 +178,7 @@ struct machine {
     int64_t shared_bytes;
     int64_t limit;
     bool failed;
+    bool suspect; /* something unwritten was used; a race may turn out to be the reason */
 };
 
 static inline union scalar *lanes_of(struct machine *s, slot_t slot) {
