@@ -272,6 +272,58 @@ static void product(struct maker *g) {
     say(g, "    %s[i, j] = %s[i, j] * 0.0625", acc->name, acc->name);
 }
 
+/* Two products in a row: what the first leaves in registers is the second's left operand. */
+static void chain(struct maker *g) {
+    static const char *const widths[] = {"float16", "bfloat16"};
+    struct tile *acc = choose(g, true, true), *to = choose(g, true, false);
+    if (!acc || acc->shared || !to || to->shared || to == acc || strcmp(to->dtype, "float32"))
+        return;
+    const char *t = widths[below(g, 2)];
+    int n = ++g->names, k = g->columns;
+    bool tb = chance(g, 40);
+    say(g, "h%d = T.alloc_fragment((%d, %d), \"%s\")", n, g->rows, k, t);
+    say(g, "w%d = T.alloc_shared((%d, %d), \"%s\")", n, k, k, t);
+    say(g, "T.copy(%s, h%d)", acc->name, n);
+    g->loops++;
+    say(g, "for k%d in T.Pipelined(%d, num_stages=%d):", g->loops, PICK(g, 1, 2, 3),
+        PICK(g, 0, 1, 2, 3));
+    say(g, "    T.copy(B[k%d * %d, bx * %d], w%d)", g->loops, k, g->columns, n);
+    say(g, "    T.gemm(h%d, w%d, %s%s%s)", n, n, to->name, tb ? ", transpose_B=True" : "",
+        to->written ? "" : ", clear_accum=True");
+    to->written = true;
+    say(g, "for i, j in T.Parallel(%d, %d):", g->rows, g->columns);
+    say(g, "    %s[i, j] = %s[i, j] * 0.0625", to->name, to->name);
+}
+
+/* Sums and extremes of columns, and back. */
+static void columns(struct maker *g) {
+    struct tile *x = choose(g, true, true);
+    if (!x || x->shared) return;
+    int n = ++g->names;
+    say(g, "c%d = T.alloc_fragment((%d,), \"%s\")", n, g->columns, x->dtype);
+    say(g, "T.reduce_%s(%s, c%d, dim=0)", chance(g, 50) ? "max" : "sum", x->name, n);
+    say(g, "for i, j in T.Parallel(%d, %d):", g->rows, g->columns);
+    say(g, "    %s[i, j] = (%s[i, j] - c%d[j]) * 0.03125", x->name, x->name, n);
+}
+
+/* A private counter that decides when a loop ends. */
+static void counted(struct maker *g) {
+    struct tile *x = choose(g, true, true);
+    int n = ++g->names;
+    if (!x || x->shared) return;
+    say(g, "v%d = T.alloc_var(\"int32\", 0)", n);
+    g->loops++;
+    say(g, "for k%d in T.serial(6):", g->loops);
+    say(g, "    v%d = v%d + k%d", n, n, g->loops);
+    if (chance(g, 60)) {
+        say(g, "    if v%d > %u + bx:", n, below(g, 9));
+        say(g, chance(g, 50) ? "        break" : "        continue");
+    }
+    say(g, "    for i, j in T.Parallel(%d, %d):", g->rows, g->columns);
+    say(g, "        %s[i, j] = %s[i, j] * 0.5 + T.cast(v%d, \"%s\")", x->name, x->name, n,
+        x->dtype);
+}
+
 static void finish(struct maker *g) {
     struct tile *x = choose(g, true, true), *v = choose(g, false, true);
     if (!x) {
@@ -329,6 +381,12 @@ static void program(struct maker *g) {
     for (int i = 0; i < parts; i++) {
         if (products && chance(g, 40))
             product(g);
+        else if (products && chance(g, 20))
+            chain(g);
+        else if (chance(g, 10))
+            columns(g);
+        else if (chance(g, 10))
+            counted(g);
         else if (chance(g, 25))
             loop(g);
         else if (chance(g, 12))
@@ -337,6 +395,98 @@ static void program(struct maker *g) {
             statement(g, false);
     }
     finish(g);
+}
+
+/* -- a second family: one row of blocks over integers, atomics, private variables, run-time sizes
+ * ------------------------------------------------------------------------------------------------
+ */
+static void integer_expression(struct maker *g, char *out, size_t room, int depth) {
+    char a[300], b[300];
+    if (depth <= 0) {
+        switch (below(g, 5)) {
+        case 0: snprintf(out, room, "%d", (int)below(g, 40) - 20); break;
+        case 1: snprintf(out, room, "i"); break;
+        case 2: snprintf(out, room, "Y[bx * %d + i]", g->rows); break;
+        default: snprintf(out, room, "X[bx * %d + i + %u]", g->rows, below(g, 9)); break;
+        }
+        return;
+    }
+    integer_expression(g, a, sizeof a, depth - 1);
+    integer_expression(g, b, sizeof b, depth - 1);
+    switch (below(g, 10)) {
+    case 0: snprintf(out, room, "(%s + %s)", a, b); break;
+    case 1: snprintf(out, room, "(%s - %s)", a, b); break;
+    case 2: snprintf(out, room, "(%s * %s)", a, b); break;
+    case 3: snprintf(out, room, "(%s // %u)", a, 1 + below(g, 9)); break;
+    case 4: snprintf(out, room, "(%s %% %u)", a, 1 + below(g, 9)); break;
+    case 5: snprintf(out, room, "T.max(%s, %s)", a, b); break;
+    case 6: snprintf(out, room, "(%s ^ %s)", a, b); break;
+    case 7: snprintf(out, room, "(%s & %s)", a, b); break;
+    case 8: snprintf(out, room, "T.if_then_else(%s < %s, %s, i)", a, b, b); break;
+    default: snprintf(out, room, "(%s >> %u)", a, below(g, 5)); break;
+    }
+}
+
+static void integer_body(struct maker *g, const char *type) {
+    char e[2000];
+    int n = g->rows;
+    integer_expression(g, e, sizeof e, 1 + (int)below(g, 2));
+    say(g, "for i in T.Parallel(%d):", n);
+    switch (below(g, 5)) {
+    case 0: say(g, "    Z[bx * %d + i] = T.cast(%s, \"%s\")", n, e, type); break;
+    case 1:
+        say(g, "    if bx * %d + i < N and i %% %u == 0:", n, 1 + below(g, 5));
+        say(g, "        T.atomic_add(total[(bx * %d + i) %% 7], T.cast(%s, \"int32\"))", n, e);
+        break;
+    case 2:
+        say(g, "    if bx * %d + i < N:", n);
+        say(g, "        T.atomic_max(total[7 + i %% 3], T.cast(%s, \"int32\"))", e);
+        break;
+    case 3:
+        say(g, "    s[i] = T.cast(%s, \"%s\")", e, type);
+        say(g, "for i in T.Parallel(%d):", n);
+        say(g, "    Z[bx * %d + i] = s[(i * %u + %u) %% %d]", n, 1 + below(g, 4), below(g, 9), n);
+        break;
+    default:
+        say(g, "    f[i] = T.cast(%s, \"int32\")", e);
+        say(g, "T.reduce_%s(f, r, dim=0)", below(g, 2) ? "max" : "sum");
+        say(g, "for i in T.Parallel(%d):", n);
+        say(g, "    Z[bx * %d + i] = T.cast(f[i] - r[0], \"%s\")", n, type);
+        break;
+    }
+}
+
+static void integer_program(struct maker *g) {
+    static const char *const types[] = {"int32", "int8", "int16", "uint8", "int64", "uint32"};
+    const char *type = types[below(g, 6)];
+    bool dynamic = chance(g, 50);
+    g->rows = PICK(g, 32, 64, 100, 128, 256, 33);
+    if (dynamic)
+        say(g, "N = T.dynamic(\"N\")\n\n@T.prim_func");
+    else
+        say(g, "N = %u\n\n@T.prim_func", 1 + below(g, 500));
+    say(g,
+        "def program(X: T.Tensor((N,), \"%s\"), Y: T.Tensor((N,), \"%s\"), Z: T.Tensor((N,), "
+        "\"%s\"), total: T.Tensor((10,), \"int32\")):",
+        type, type, type);
+    g->t.indent = 1;
+    say(g, "with T.Kernel(T.ceildiv(N, %d), threads=%d) as bx:", g->rows,
+        PICK(g, 32, 64, 128, 256));
+    g->t.indent = 2;
+    say(g, "s = T.alloc_shared((%d,), \"%s\")", g->rows, type);
+    say(g, "f = T.alloc_fragment((%d,), \"int32\")", g->rows);
+    say(g, "r = T.alloc_fragment((1,), \"int32\")");
+    int parts = 1 + (int)below(g, 3);
+    for (int k = 0; k < parts; k++) {
+        if (chance(g, 30)) {
+            say(g, "for k%d in T.serial(%d):", k, PICK(g, 0, 1, 2, 3));
+            g->t.indent++;
+            integer_body(g, type);
+            g->t.indent--;
+        } else {
+            integer_body(g, type);
+        }
+    }
 }
 
 /* -- one seed
@@ -369,7 +519,10 @@ static enum outcome run_seed(uint64_t seed, bool print) {
     struct maker g = {.t = text_new(a), .state = seed * 0x9e3779b97f4a7c15u + 1};
     for (int i = 0; i < 4; i++) below(&g, 2);
     const char *target = targets[below(&g, 4)];
-    program(&g);
+    if (seed % 4 == 3)
+        integer_program(&g);
+    else
+        program(&g);
     if (print) printf("# seed %llu, %s\n%s\n", (unsigned long long)seed, target, g.t.at);
     enum outcome o = judge(a, g.t.at, target, seed);
     arena_free(a);
