@@ -88,6 +88,23 @@ static enum conflict conflict(struct hazards *h, const struct event *e, const st
     return same_threads(e, x, y) ? CONFLICT_OWN : CONFLICT_THREADS;
 }
 
+static int *find_slot(const struct hazards *h, int first, int second) {
+    unsigned at = (unsigned)first * 2654435761u ^ (unsigned)second * 40503u;
+    for (at ^= at >> 15;; at++) {
+        int *slot = &h->found_slot[at & (unsigned)(h->found_room - 1)];
+        if (!*slot) return slot;
+        const struct hazard *f = &h->found.at[*slot - 1];
+        if (f->first == first && f->second == second) return slot;
+    }
+}
+
+static void grow_slots(struct hazards *h) {
+    h->found_room *= 2;
+    h->found_slot = arena_array(h->arena, int, h->found_room);
+    for (int i = 0; i < h->found.count; i++)
+        *find_slot(h, h->found.at[i].first, h->found.at[i].second) = i + 1;
+}
+
 static void record(struct hazards *h, const struct event *e, const struct use *y, enum conflict c) {
     const struct use *x = &h->uses.at[e->use];
     bool late = e->open != COMPLETE;
@@ -98,9 +115,9 @@ static void record(struct hazards *h, const struct event *e, const struct use *y
         found.uncommitted = e->open == 0;
         found.groups = e->open == 0 ? 0 : e->open - 1;
     }
-    for (int i = 0; i < h->found.count; i++) {
-        struct hazard *f = &h->found.at[i];
-        if (f->first != found.first || f->second != found.second) continue;
+    int *slot = find_slot(h, found.first, found.second);
+    if (*slot) {
+        struct hazard *f = &h->found.at[*slot - 1];
         if (found.groups >= 0 && (f->groups < 0 || found.groups < f->groups))
             f->groups = found.groups;
         f->uncommitted |= found.uncommitted;
@@ -108,6 +125,8 @@ static void record(struct hazards *h, const struct event *e, const struct use *y
         return;
     }
     vec_push(h->arena, &h->found, found);
+    *slot = h->found.count;
+    if (h->found.count * 2 > h->found_room) grow_slots(h);
 }
 
 /* -- States ------------------------------------------------------------------------------------ */
@@ -388,6 +407,11 @@ int hazards_find(struct hazards *h, struct hazard const **list) {
     struct state s = state_new(h);
     struct jumps none = {.leave = state_new(h), .again = state_new(h)};
     s.dead = false;
+    if (!h->found_room) {
+        h->found_room = 64;
+        h->found_slot = arena_array(h->arena, int, h->found_room);
+    }
+    memset(h->found_slot, 0, sizeof *h->found_slot * (size_t)h->found_room);
     h->found.count = 0;
     run_children(h, -1, false, &s, &none);
     state_free(h, &none.leave);

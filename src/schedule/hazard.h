@@ -70,6 +70,8 @@ struct hazards {
     VEC(struct counted) counted;
     VEC(struct counter) counters;
     VEC(struct hazard) found;
+    int *found_slot; /* by both nodes: 1 + place in `found`; open addressing, at most half full */
+    int found_room;
     VEC(struct state) spare;      /* storage of states that are no longer needed */
     const struct buffer *fold[2]; /* only hazards between these two count; NULL: all */
 };

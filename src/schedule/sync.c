@@ -7,6 +7,7 @@
  * barrier: those come first, with the number of groups that may stay open counted exactly. */
 #include "internal.h"
 #include "schedule.h"
+#include <stdlib.h>
 
 static bool encloses(const struct outline *o, int outer, int node) {
     return outer < node && node < o->nodes.at[outer].end;
@@ -101,6 +102,32 @@ static void try_places(struct hazards *h, const struct hazard *z, bool *tried,
     }
 }
 
+enum { MANY = 64 }; /* hazards, from which on trials take too long */
+
+static int by_end(const void *a, const void *b) {
+    const struct hazard *x = a, *y = b;
+    return x->second != y->second ? x->second - y->second : y->first - x->first;
+}
+
+/* The hazard that ends first is cut as late as possible, then the next that this leaves: what is
+ * best in straight-line code, found without trials. Returns the last new place, -1: none. */
+static int place_in_order(struct hazards *h, const struct hazard *list, int count,
+                          struct arena *scratch) {
+    struct hazard *sorted = arena_array(scratch, struct hazard, count);
+    int last = -1;
+    memcpy(sorted, list, sizeof *list * (size_t)count);
+    qsort(sorted, (size_t)count, sizeof *sorted, by_end);
+    for (int i = 0; i < count; i++) {
+        const struct hazard *z = &sorted[i];
+        if (z->first < last && last <= z->second) continue;
+        int place = lifted(hazards_outline(h), z->first, z->second);
+        if (hazards_fence(h, place)->barrier) continue;
+        hazards_fence(h, place)->barrier = true;
+        last = place;
+    }
+    return last;
+}
+
 struct placed {
     int left, last; /* hazards that nothing cuts; the barrier placed last, -1: none */
 };
@@ -110,6 +137,10 @@ static struct placed place_barriers(struct hazards *h, int count, const struct h
     struct placed p = {count, -1};
     while (p.left > 0) {
         struct choice best = {.place = -1};
+        if (p.left > MANY && place_in_order(h, list, p.left, scratch) >= 0) {
+            p = (struct placed){hazards_find(h, &list), -1};
+            continue;
+        }
         bool *tried = arena_array(scratch, bool, 2 * hazards_outline(h)->nodes.count);
         for (int i = 0; i < p.left; i++) try_places(h, &list[i], tried, &best);
         if (best.place < 0 || best.left >= p.left) break;
