@@ -37,7 +37,8 @@ void atoms(struct module *m);
  *   - Threads whose Rep coordinate in a domain is not 0 run the iteration too (they keep their
  *     copies of fragments current), but what they store to memory, their atomics and prints do not
  *     happen: memory sees an iteration once. Padded iterations do not happen at all.
- *   - A MAP that uses the old value of an atomic has a domain without Reps.
+ *   - A MAP that uses the old value of an atomic, or writes fragments and both reads and writes a
+ *     buffer in memory, has a domain without Reps.
  *   - Padded places of a fragment hold nothing: a reduction leaves them out, a gemm may read
  *     anything there that does not reach a place with an element (rows and columns beyond m and n).
  *   - A gemm without an instruction (atom -1) reads a and b from shared memory; c has any layout.

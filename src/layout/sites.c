@@ -187,6 +187,26 @@ static void copy_views(struct plan *p, struct site *s) {
     }
 }
 
+static unsigned kinds_of(const struct site *s, const struct buffer *b) {
+    unsigned kinds = 0;
+    for (int i = 0; i < s->views.count; i++)
+        if (s->views.at[i].buffer == b) kinds |= (unsigned)s->views.at[i].kind;
+    return kinds;
+}
+
+/* Copies of an iteration load from memory while the one that counts stores there: what they put
+ * into their fragments would be of before or after, as it happens. */
+static bool copies_would_race(const struct site *s) {
+    bool keeps = false, changes = false;
+    for (int i = 0; i < s->views.count; i++) {
+        const struct view *v = &s->views.at[i];
+        bool memory = v->buffer->scope == SCOPE_GLOBAL || v->buffer->scope == SCOPE_SHARED;
+        keeps |= v->buffer->scope == SCOPE_FRAGMENT && (v->kind & ACCESS_WRITE);
+        changes |= memory && kinds_of(s, v->buffer) == (ACCESS_READ | ACCESS_WRITE);
+    }
+    return keeps && changes;
+}
+
 static void add_site(struct collector *c, struct stmt *s) {
     struct site site = {
         .stmt = s, .block = c->block, .nest = c->nest, .weight = c->weight, .work = 1};
@@ -198,6 +218,7 @@ static void add_site(struct collector *c, struct stmt *s) {
     for (struct stmt *b = s->map.body.first; b; b = b->next)
         stmt_accesses(c->p->m, b, visit_access, c);
     block_walk(&s->map.body, visit_work, at);
+    at->once |= copies_would_race(at);
 }
 
 struct writes {
