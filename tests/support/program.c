@@ -231,6 +231,7 @@ static const char *step(struct program *p, const struct stage *s, uint8_t *const
     back_to_start(p);
     why = program_evaluate(p);
     if (!why) why = compare(p, first);
+    if (!why && p->scheduled && s->level == LEVEL_SCHEDULED) why = p->scheduled(p);
     return why ? complain(p, s->name, why) : NULL;
 }
 

@@ -18,6 +18,7 @@ struct program {
     union scalar scalar[PROGRAM_PARAMS];
     double tolerance; /* of the comparison between passes, relative; 0: the same bits */
     bool quick;       /* evaluate only as built and as scheduled */
+    const char *(*scheduled)(struct program *p); /* a check of one's own at SCHEDULED, or NULL */
 };
 
 /* Lexes, parses and analyses. */

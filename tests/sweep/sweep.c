@@ -43,6 +43,7 @@ enum verdict sweep_try(struct sweep *s, const struct trial *t) {
     struct program *p = program_new(t->text, t->target);
     p->tolerance = t->tolerance;
     p->quick = true;
+    p->scheduled = t->scheduled;
     const char *why = NULL, *refusal = program_refusal(p);
     if (!refusal) {
         if (t->prepare) t->prepare(p, t->data);

@@ -20,6 +20,7 @@ enum verdict { VERDICT_EXACT, VERDICT_REFUSED, VERDICT_FAULT };
 struct trial {
     const char *text, *target;
     double tolerance;
+    const char *(*scheduled)(struct program *p);          /* as in program.h */
     void (*prepare)(struct program *p, const void *data); /* scalars, before the tensors; or NULL */
     void (*fill)(struct program *p, const void *data);    /* more tensors' contents; or NULL */
     const char *(*check)(struct program *p, const void *data);

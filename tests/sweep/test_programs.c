@@ -3,8 +3,10 @@
  *
  * All tiles hold integers and are filled first. s, t are shared; f, g are fragments; r and c are
  * fragments of a row's and a column's length; h is a shared float16 tile of small numbers and p the
- * accumulator of its product with itself. No iteration of a T.Parallel reads what another writes.
+ * accumulator of its product with itself. As scheduled, nothing races. No iteration of a T.Parallel
+ * reads what another writes.
  */
+#include "race.h"
 #include "sweep.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -199,6 +201,12 @@ static void give_n(struct program *p, const void *data) {
     program_scalar(p, "n", 3);
 }
 
+static const char *races(struct program *p) {
+    struct rig r = {.arena = p->arena, .m = p->m, .f = p->f, .k = p->f->kernels.at[0]};
+    const char *why = NULL;
+    return count_races(&r, 3, &why) ? why : NULL;
+}
+
 static const char *no_check(struct program *p, const void *data) {
     (void)p;
     (void)data;
@@ -217,6 +225,7 @@ static void test_programs(void **state) {
         struct trial t = {.text = program_text(&w, pick_of(&s, thread_counts)),
                           .target = pick_of(&s, targets),
                           .prepare = give_n,
+                          .scheduled = races,
                           .check = no_check};
         sweep_try(&s, &t);
         arena_free(a);

@@ -64,7 +64,7 @@ static int64_t value_of(struct race *r, const struct expr *e) {
     switch (e->kind) {
     case EXPR_INT: return e->integer;
     case EXPR_VAR:
-        if (e->var->kind == VAR_DIM) return r->dim;
+        if (e->var->kind == VAR_DIM || e->var->kind == VAR_PARAM) return r->dim;
         return e->var->kind == VAR_THREAD ? r->thread : r->value[e->var->id];
     case EXPR_OP: return value_of_op(r, e);
     case EXPR_CAST: return value_of(r, e->args[0]);
@@ -133,6 +133,8 @@ static void touch_loads(struct race *r, const struct expr *e) {
 
 static void run_store(struct race *r, const struct stmt *s) {
     int64_t index[TILE_RANK];
+    if (r->repeats && s->store.buffer->scope != SCOPE_FRAGMENT)
+        return; /* dropped, what it read, too */
     touch_loads(r, s->store.value);
     for (int i = 0; i < s->store.count; i++) index[i] = value_of(r, s->store.index[i]);
     touch(r, s->store.buffer, index, true, false);
@@ -141,6 +143,8 @@ static void run_store(struct race *r, const struct stmt *s) {
 static void run_thread(struct race *r, const struct block *b) {
     for (const struct stmt *s = b->first; s; s = s->next) {
         if (s->kind == STMT_STORE) run_store(r, s);
+        if (s->kind == STMT_LET) touch_loads(r, s->let.value);
+        if (s->kind == STMT_IF) touch_loads(r, s->branch.test);
         if (s->kind == STMT_IF)
             run_thread(r, value_of(r, s->branch.test) ? &s->branch.then : &s->branch.otherwise);
     }
