@@ -233,23 +233,24 @@ void sync_order(struct module *m, struct kernel *k, const struct buffer *x,
     arena_free(scratch);
 }
 
-struct copies {
-    bool async, waited;
-};
-
-static void note_copies(struct stmt *s, void *data) {
-    struct copies *c = data;
-    c->async |= s->kind == STMT_COPY && s->copy.async;
-    c->waited |= s->kind == STMT_WAIT;
+/* May a copy be on its way behind the block, if one may be (`before`) in front of it? */
+static bool copies_run(const struct block *b, bool before) {
+    bool some = before;
+    for (const struct stmt *s = b->first; s; s = s->next) {
+        bool in = some;
+        if (s->kind == STMT_COPY && s->copy.async) some = true;
+        if (s->kind == STMT_WAIT && s->wait.groups == 0) some = false;
+        if (s->kind == STMT_FOR) some = copies_run(&s->loop.body, in) || in;
+        if (s->kind == STMT_WHILE) some = copies_run(&s->repeat.body, in) || in;
+        if (s->kind == STMT_IF)
+            some = copies_run(&s->branch.then, in) || copies_run(&s->branch.otherwise, in);
+    }
+    return some;
 }
 
-/* Nobody reads what the copies bring: they still end within the kernel. */
+/* What nobody reads is still complete when the kernel ends. */
 static void finish_copies(struct module *m, struct kernel *k) {
-    struct copies c = {0};
-    block_walk(&k->body, note_copies, &c);
-    if (!c.async || c.waited) return;
-    struct stmt *wait = stmt_new(m, STMT_WAIT, k->span);
-    block_append(&k->body, wait);
+    if (copies_run(&k->body, false)) block_append(&k->body, stmt_new(m, STMT_WAIT, k->span));
 }
 
 static void sync_kernel(struct module *m, struct kernel *k) {
