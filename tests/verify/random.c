@@ -404,7 +404,7 @@ static void integer_expression(struct maker *g, char *out, size_t room, int dept
     char a[300], b[300];
     if (depth <= 0) {
         switch (below(g, 5)) {
-        case 0: snprintf(out, room, "%d", (int)below(g, 40) - 20); break;
+        case 0: snprintf(out, room, "%u", below(g, 20)); break;
         case 1: snprintf(out, room, "i"); break;
         case 2: snprintf(out, room, "Y[bx * %d + i]", g->rows); break;
         default: snprintf(out, room, "X[bx * %d + i + %u]", g->rows, below(g, 9)); break;
