@@ -26,6 +26,7 @@ struct race {
     int64_t dim;
     int epoch, group, races, thread;
     bool repeats; /* an iteration that another thread does, too: what it writes does not count */
+    bool keeps;   /* the MAP writes fragments: what its repeats read counts */
     const struct stmt *stmt;
     const char *why;
 };
@@ -143,7 +144,7 @@ static void run_store(struct race *r, const struct stmt *s) {
 static void run_thread(struct race *r, const struct block *b) {
     for (const struct stmt *s = b->first; s; s = s->next) {
         if (s->kind == STMT_STORE) run_store(r, s);
-        if (s->kind == STMT_LET) touch_loads(r, s->let.value);
+        if (s->kind == STMT_LET && (!r->repeats || r->keeps)) touch_loads(r, s->let.value);
         if (s->kind == STMT_IF) touch_loads(r, s->branch.test);
         if (s->kind == STMT_IF)
             run_thread(r, value_of(r, s->branch.test) ? &s->branch.then : &s->branch.otherwise);
@@ -173,6 +174,15 @@ static void run_domain(struct race *r, const struct domain *d,
             each(r, x);
         }
     r->repeats = false;
+}
+
+static bool writes_fragments(const struct block *b) {
+    for (const struct stmt *s = b->first; s; s = s->next) {
+        if (s->kind == STMT_STORE && s->store.buffer->scope == SCOPE_FRAGMENT) return true;
+        if (s->kind == STMT_IF && writes_fragments(&s->branch.then)) return true;
+        if (s->kind == STMT_IF && writes_fragments(&s->branch.otherwise)) return true;
+    }
+    return false;
 }
 
 static void each_map(struct race *r, const int64_t *x) {
@@ -228,7 +238,10 @@ static void run_stmt(struct race *r, const struct stmt *s) {
     case STMT_LET:
     case STMT_SET: r->value[s->let.var->id] = value_of(r, s->let.value); break;
     case STMT_STORE: run_all(r, &one); break;
-    case STMT_MAP: run_domain(r, &s->map.domain, each_map); break;
+    case STMT_MAP:
+        r->keeps = writes_fragments(&s->map.body);
+        run_domain(r, &s->map.domain, each_map);
+        break;
     case STMT_COPY:
         if (!s->copy.guard || value_of(r, s->copy.guard)) run_domain(r, &s->copy.domain, each_copy);
         break;
