@@ -150,17 +150,53 @@ struct thread_map map_of_access(const struct hazards *h, const struct stmt *s,
 struct gather {
     struct hazards *hazards;
     int node, unit;
-    unsigned *kinds; /* of each global tensor: how it is accessed */
+    unsigned *kinds; /* of each global tensor: how it is accessed, */
+    int *writes;     /* and by how many statements written; one that meets itself counts twice */
 };
+
+/* The axis is moved by the loop, by no other loop around the statement, and by at least the extent
+ * that is written: two iterations never meet there. */
+static bool moved_apart(const struct outline *o, int node, int loop, const struct access *a,
+                        int axis) {
+    struct affine f;
+    const struct stmt *l = o->nodes.at[loop].stmt;
+    if (!affine_of(a->region.base[axis], &f)) return false;
+    for (int i = o->nodes.at[node].parent; i >= 0; i = o->nodes.at[i].parent)
+        if (i != loop && o->nodes.at[i].stmt->kind == STMT_FOR &&
+            expr_uses_var(a->region.base[axis], o->nodes.at[i].stmt->loop.var))
+            return false;
+    for (int i = 0; i < f.count; i++)
+        if (f.atom[i]->kind != EXPR_VAR && expr_uses_var(f.atom[i], l->loop.var)) return false;
+    int64_t step = affine_coefficient(&f, l->loop.var) * l->loop.step;
+    return step >= a->region.extent[axis] || -step >= a->region.extent[axis];
+}
+
+/* May two iterations of a loop around the statement write one element? */
+static bool written_again(const struct outline *o, int node, const struct access *a) {
+    for (int i = o->nodes.at[node].parent; i >= 0; i = o->nodes.at[i].parent) {
+        if (o->nodes.at[i].stmt->kind == STMT_WHILE) return true;
+        if (o->nodes.at[i].stmt->kind != STMT_FOR) continue;
+        bool apart = false;
+        for (int axis = 0; axis < a->buffer->rank; axis++)
+            apart |= moved_apart(o, node, i, a, axis);
+        if (!apart) return true;
+    }
+    return false;
+}
 
 static void note_global(const struct access *a, void *data) {
     struct gather *g = data;
-    if (a->buffer->scope == SCOPE_GLOBAL) g->kinds[buffer_storage(a->buffer)->id] |= a->kind;
+    int id = buffer_storage(a->buffer)->id;
+    if (a->buffer->scope != SCOPE_GLOBAL) return;
+    g->kinds[id] |= a->kind;
+    if (a->kind & ACCESS_WRITE)
+        g->writes[id] += written_again(&g->hazards->outline, g->node, a) ? 2 : 1;
 }
 
 static bool is_shared(const struct gather *g, const struct buffer *root) {
     if (root->scope == SCOPE_SHARED) return true;
-    return root->scope == SCOPE_GLOBAL && g->kinds[root->id] == (ACCESS_READ | ACCESS_WRITE);
+    if (root->scope != SCOPE_GLOBAL || !(g->kinds[root->id] & ACCESS_WRITE)) return false;
+    return (g->kinds[root->id] & ACCESS_READ) || g->writes[root->id] > 1;
 }
 
 static void gather_use(const struct access *a, void *data) {
@@ -187,8 +223,11 @@ static void gather_uses(struct hazards *h) {
     struct gather g = {.hazards = h};
     int count = h->outline.nodes.count, inside = 0;
     g.kinds = arena_array(h->arena, unsigned, h->kernel->function->buffer_count + 1);
-    for (int i = 0; i < count; i++)
+    g.writes = arena_array(h->arena, int, h->kernel->function->buffer_count + 1);
+    for (int i = 0; i < count; i++) {
+        g.node = i;
         node_accesses(h->module, &h->outline.nodes.at[i], note_global, &g);
+    }
     for (int i = 0; i < count; i++) {
         if (i >= inside) {
             g.unit = i;
