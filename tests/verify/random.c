@@ -298,7 +298,7 @@ static void chain(struct maker *g) {
 /* Sums and extremes of columns, and back. */
 static void columns(struct maker *g) {
     struct tile *x = choose(g, true, true);
-    if (!x || x->shared) return;
+    if (!x || x->shared || strcmp(x->dtype, "float32")) return; /* sums of many need the width */
     int n = ++g->names;
     say(g, "c%d = T.alloc_fragment((%d,), \"%s\")", n, g->columns, x->dtype);
     say(g, "T.reduce_%s(%s, c%d, dim=0)", chance(g, 50) ? "max" : "sum", x->name, n);
