@@ -93,9 +93,11 @@ static bool find_loops(const struct layout *y, struct matrix *m) {
 /* Takes a factor 2 off the innermost loop if its words are `stride` apart. */
 static bool take_choice(struct matrix *m, int which) {
     struct plan *p = &m->plan;
-    struct plan_loop *last = &p->loop[p->loops - 1];
+    struct plan_loop *last;
 
-    if (p->loops == 0 || last->stride != 1 << which || last->radix % 2 != 0) return false;
+    if (p->loops == 0) return false;
+    last = &p->loop[p->loops - 1];
+    if (last->stride != 1 << which || last->radix % 2 != 0) return false;
     m->choice[which].axis = last->axis;
     m->choice[which].weight = last->weight;
     last->radix /= 2;
