@@ -55,6 +55,7 @@ enum verdict sweep_try(struct sweep *s, const struct trial *t) {
     }
     if (!why && refusal && (!is_diagnostic(refusal) || strstr(refusal, "[E07")))
         why = arena_printf(p->arena, "refused without a rule: %s", refusal);
+    if (!why && refusal) snprintf(s->refusal, sizeof s->refusal, "%s", refusal);
     if (!why && refusal && getenv("TILEC_SWEEP_REFUSED")) fputs(refusal, stderr);
     enum verdict v = why ? VERDICT_FAULT : refusal ? VERDICT_REFUSED : VERDICT_EXACT;
     s->faults += v == VERDICT_FAULT;

@@ -6,7 +6,8 @@
 struct sweep {
     uint64_t state; /* of the generator */
     int exact, refused, faults;
-    int number; /* of the case now running */
+    int number;         /* of the case now running */
+    char refusal[1024]; /* of the case refused last */
 };
 
 struct sweep sweep_new(uint64_t seed);
