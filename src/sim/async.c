@@ -14,7 +14,7 @@ static void arrive(struct machine *s, const struct transfer *t) {
 static void mark(struct machine *s, const struct transfer *t, int32_t pending) {
     int32_t granule = s->program->granule;
     for (int64_t i = t->to / granule; i * granule < t->to + t->bytes; i++)
-        s->shadow[i].pending = pending;
+        shadow_at(s, &s->shadows, i)->pending = pending;
 }
 
 static bool copy_lane(struct machine *s, const struct step *p, int l) {
@@ -52,7 +52,7 @@ static bool copy_lane(struct machine *s, const struct step *p, int l) {
         t.from = source->data + first;
     }
     t.to = (int32_t)(at - s->shared);
-    if (!shadow_write(s, t.to, bytes, l, NULL)) return false;
+    if (!shadow_write(s, (struct touch){&s->shadows, t.to, bytes, l}, NULL)) return false;
     memset(s->shared_known + t.to, 0, (size_t)bytes);
     memset(s->shared + t.to, 0xff, (size_t)bytes);
     mark(s, &t, s->step + 1);
@@ -98,7 +98,7 @@ static void complete(struct machine *s, const struct transfer *t) {
     if (!s->options->early) arrive(s, t);
     s->step = t->step;
     for (int64_t i = t->to / granule; i * granule < t->to + t->bytes; i++) {
-        struct shadow *h = &s->shadow[i];
+        struct shadow *h = shadow_at(s, &s->shadows, i);
         h->write_clock = s->warp->clock;
         h->write_warp = (uint8_t)s->warp->id;
         h->write_lane = (uint8_t)t->lane;

@@ -107,7 +107,8 @@ struct frame {        /* of an if or a loop at work */
     bool loop;
 };
 
-struct shadow {                          /* of `granule` bytes of shared memory */
+struct shadow {                          /* of `granule` bytes */
+    int32_t block;                       /* that it speaks of; for any other nothing happened yet */
     uint32_t write_clock, read_clock[2]; /* of the warp that did it; 0: none */
     int32_t write_step, read_step[2];
     int32_t pending; /* step of an asynchronous copy on its way, plus 1 */
@@ -139,12 +140,20 @@ struct warp {
     int32_t wait_step;
 };
 
+struct shadows { /* of a memory that the threads of a block share */
+    struct shadow *at;
+    uint8_t *data;
+    int32_t granule;
+    const char *name; /* of a tensor; NULL: shared memory */
+};
+
 struct area {       /* what a buffer's addresses mean */
     uint8_t *data;  /* GLOBAL: element 0 */
     int64_t bytes;  /* legal ones; of a lane's copy for LOCAL */
     int64_t offset; /* SHARED: of the storage; LOCAL: within a lane's memory */
     const struct buffer *buffer;
     int32_t element;
+    struct shadows *shadows; /* of a tensor that the function writes; else NULL */
 };
 
 struct program {
@@ -174,7 +183,8 @@ struct machine {
     bool *ran;           /* by step */
     struct area *spaces; /* by buffer id */
     uint8_t *shared, *shared_known;
-    struct shadow *shadow;
+    struct shadows shadows; /* of shared memory */
+    int32_t block_number;
     int64_t shared_bytes;
     int64_t limit;
     bool failed;
@@ -235,8 +245,15 @@ void warp_assign(struct machine *s, slot_t to, bool uniform, slot_t from, bool f
 /* `bytes` bytes at index `index` of the address' buffer, for `lane`; NULL after a fault. */
 uint8_t *memory_at(struct machine *s, const struct address *a, int64_t index, int32_t bytes,
                    int lane);
-bool shadow_read(struct machine *s, int64_t at, int32_t bytes, int lane);
-bool shadow_write(struct machine *s, int64_t at, int32_t bytes, int lane, const uint8_t *data);
+struct touch { /* bytes [at, at + bytes) of a memory, touched by a lane */
+    struct shadows *in;
+    int64_t at;
+    int32_t bytes;
+    int lane;
+};
+bool shadow_read(struct machine *s, struct touch x);
+bool shadow_write(struct machine *s, struct touch x, const uint8_t *data);
+struct shadow *shadow_at(const struct machine *s, struct shadows *in, int64_t granule);
 void memory_load(struct machine *s, const struct step *p);
 void memory_store(struct machine *s, const struct step *p);
 void memory_atomic(struct machine *s, const struct step *p);

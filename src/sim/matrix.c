@@ -66,7 +66,7 @@ static void load(struct machine *s, const struct step *p, slot_t first) {
     int rows = 8 * p->st->matrix.matrices;
     if (!rows_of(s, p, &x)) return;
     for (int r = 0; r < rows; r++) {
-        if (!shadow_read(s, x.at[r], 16, MANY_LANES)) return;
+        if (!shadow_read(s, (struct touch){&s->shadows, x.at[r], 16, MANY_LANES})) return;
         memcpy(x.data[r / 8][r % 8], s->shared + x.at[r], 16);
         memcpy(x.known[r / 8][r % 8], s->shared_known + x.at[r], 16);
     }
@@ -95,7 +95,9 @@ static void store(struct machine *s, const struct step *p, slot_t first) {
     if (!rows_of(s, p, &x)) return;
     for (int l = 0; l < LANES; l++) store_lane(s, &x, p->st, first, l);
     for (int r = 0; r < rows; r++) {
-        if (!shadow_write(s, x.at[r], 16, MANY_LANES, x.data[r / 8][r % 8])) return;
+        if (!shadow_write(s, (struct touch){&s->shadows, x.at[r], 16, MANY_LANES},
+                          x.data[r / 8][r % 8]))
+            return;
         memcpy(s->shared + x.at[r], x.data[r / 8][r % 8], 16);
         memcpy(s->shared_known + x.at[r], x.known[r / 8][r % 8], 16);
     }

@@ -40,6 +40,16 @@ static uint8_t *known_at(struct machine *s, enum scope scope, uint8_t *at) {
     return NULL;
 }
 
+/* The access as the shadows see it; `in` is NULL where nobody else can interfere. */
+static struct touch touch_of(struct machine *s, const struct address *a, const uint8_t *at,
+                             int32_t bytes, int lane) {
+    struct area *p = &s->spaces[a->buffer->id];
+    if (a->buffer->scope == SCOPE_SHARED)
+        return (struct touch){&s->shadows, at - s->shared, bytes, lane};
+    if (!p->shadows) return (struct touch){0};
+    return (struct touch){p->shadows, at - p->data, bytes, lane};
+}
+
 bool operand_slot(struct machine *s, const struct operand *o, slot_t index, int32_t count,
                   slot_t *first) {
     int64_t at = lanes_of(s, index)[0].i;
@@ -115,7 +125,8 @@ void memory_load(struct machine *s, const struct step *p) {
         uint8_t *at = memory_at(s, &st->memory.address, i, st->memory.bytes, l);
         if (!at) return;
         r.at[l] = scope == SCOPE_SHARED ? at - s->shared : i * dtype_bytes(f.memory);
-        if (scope == SCOPE_SHARED && !shadow_read(s, at - s->shared, st->memory.bytes, l)) return;
+        struct touch x = touch_of(s, &st->memory.address, at, st->memory.bytes, l);
+        if (x.in && !shadow_read(s, x)) return;
         uint8_t *known = known_at(s, scope, at);
         for (int32_t k = 0; k < f.registers; k++) {
             lanes_of(s, first - k)[l] = value_of(&f, at + k * f.bytes);
@@ -173,9 +184,8 @@ void memory_store(struct machine *s, const struct step *p) {
                      "what is stored to '%s' depends on storage that nothing wrote", b->name->text);
             return;
         }
-        if (b->scope == SCOPE_SHARED &&
-            !shadow_write(s, at - s->shared, st->memory.bytes, l, o.data))
-            return;
+        struct touch x = touch_of(s, &st->memory.address, at, st->memory.bytes, l);
+        if (x.in && !shadow_write(s, x, o.data)) return;
         memcpy(at, o.data, (size_t)st->memory.bytes);
         uint8_t *to = known_at(s, b->scope, at);
         if (to) memcpy(to, o.known, (size_t)st->memory.bytes);
@@ -202,7 +212,8 @@ static bool atomic_lane(struct machine *s, const struct step *p, int l) {
     int64_t index = lanes_of(s, p->value[0])[p->uniform[0] ? 0 : l].i;
     uint8_t *at = memory_at(s, &st->atomic.address, index, bytes, l);
     if (!at) return false;
-    if (scope == SCOPE_SHARED && !shadow_write(s, at - s->shared, bytes, l, NULL)) return false;
+    struct touch x = touch_of(s, &st->atomic.address, at, bytes, l);
+    if (x.in && !shadow_write(s, x, NULL)) return false;
     uint8_t *known = known_at(s, scope, at);
     for (int b = 0; known && b < bytes; b++)
         if (!known[b]) {

@@ -1,5 +1,5 @@
-/* shadow.c: who read and wrote each piece of shared memory, and whether the next access is ordered
- * behind them.
+/* shadow.c: who read and wrote each piece of shared memory and of written tensors, and whether the
+ * next access is ordered behind them.
  *
  * A warp has a clock that moves at each barrier and __syncwarp; warp w has seen the accesses of
  * warp v before v's clock seen[w][v]. Lanes of one warp count as unordered until the clock moves:
@@ -20,7 +20,8 @@ static bool ordered(const struct machine *s, struct party then, int lane) {
     return then.clock < w->seen[then.warp];
 }
 
-static const char *buffer_there(const struct machine *s, int64_t at) {
+static const char *buffer_there(const struct machine *s, const struct shadows *in, int64_t at) {
+    if (in->name) return in->name;
     const struct kernel *k = s->kernel;
     for (int i = 0; i < k->buffers.count; i++) {
         const struct buffer *b = k->buffers.at[i];
@@ -31,23 +32,35 @@ static const char *buffer_there(const struct machine *s, int64_t at) {
     return "shared memory";
 }
 
-static void report(struct machine *s, const char *what, int64_t at, int32_t step, int lane,
-                   const char *did) {
-    sim_fail(s, SIM_RACE, lane,
-             "%s byte %lld of shared memory ('%s'), which line %d %s: nothing orders the two", what,
-             (long long)at, buffer_there(s, at), sim_line(s, step), did);
+static const char *memory_name(const struct shadows *in) {
+    return in->name ? "the tensor" : "shared memory";
+}
+
+static void report(struct machine *s, const struct touch *x, const char *what, int64_t at,
+                   int32_t step, const char *did) {
+    sim_fail(s, SIM_RACE, x->lane,
+             "%s byte %lld of %s ('%s'), which line %d %s: nothing orders the two", what,
+             (long long)at, memory_name(x->in), buffer_there(s, x->in, at), sim_line(s, step), did);
     sim_blame(s, step);
 }
 
-static bool pending(struct machine *s, const struct shadow *h, int64_t at, const char *what,
-                    int lane) {
+static bool pending(struct machine *s, const struct touch *x, const struct shadow *h, int64_t at,
+                    const char *what) {
     if (!h->pending) return false;
-    sim_fail(s, SIM_IN_FLIGHT, lane,
+    sim_fail(s, SIM_IN_FLIGHT, x->lane,
              "%s byte %lld of shared memory ('%s'), which the asynchronous copy of line %d may "
              "still write",
-             what, (long long)at, buffer_there(s, at), sim_line(s, h->pending - 1));
+             what, (long long)at, buffer_there(s, x->in, at), sim_line(s, h->pending - 1));
     sim_blame(s, h->pending - 1);
     return true;
+}
+
+struct shadow *shadow_at(const struct machine *s, struct shadows *in, int64_t granule) {
+    struct shadow *h = &in->at[granule];
+    if (h->block == s->block_number) return h;
+    memset(h, 0, sizeof *h);
+    h->block = s->block_number;
+    return h;
 }
 
 static bool is_atomic(const struct machine *s) {
@@ -76,43 +89,48 @@ static void note_read(struct machine *s, struct shadow *h, int lane) {
     h->read_step[i] = s->step;
 }
 
-bool shadow_read(struct machine *s, int64_t at, int32_t bytes, int lane) {
-    int32_t granule = s->program->granule;
-    for (int64_t i = at / granule; i * granule < at + bytes; i++) {
-        struct shadow *h = &s->shadow[i];
-        if (pending(s, h, i * granule, "reads", lane)) return false;
-        if (!ordered(s, writer(h), lane)) {
-            report(s, "reads", i * granule, h->write_step, lane, "wrote");
+bool shadow_read(struct machine *s, struct touch x) {
+    int32_t granule = x.in->granule;
+    for (int64_t i = x.at / granule; i * granule < x.at + x.bytes; i++) {
+        struct shadow *h = shadow_at(s, x.in, i);
+        if (pending(s, &x, h, i * granule, "reads")) return false;
+        if (!ordered(s, writer(h), x.lane)) {
+            report(s, &x, "reads", i * granule, h->write_step, "wrote");
             return false;
         }
-        note_read(s, h, lane);
+        note_read(s, h, x.lane);
     }
     return true;
 }
 
-bool shadow_write(struct machine *s, int64_t at, int32_t bytes, int lane, const uint8_t *data) {
-    int32_t granule = s->program->granule;
-    bool atomic = is_atomic(s);
-    for (int64_t i = at / granule; i * granule < at + bytes; i++) {
-        struct shadow *h = &s->shadow[i];
-        if (pending(s, h, i * granule, "writes", lane)) return false;
-        bool equal =
-            data && !memcmp(s->shared + i * granule, data + (i * granule - at), (size_t)granule);
-        if (!ordered(s, writer(h), lane) && !equal && !(atomic && h->atomic)) {
-            report(s, "writes", i * granule, h->write_step, lane, "wrote");
-            return false;
-        }
-        for (int r = 0; r < 2; r++) {
-            if (ordered(s, reader(h, r), lane)) continue;
-            report(s, "writes", i * granule, h->read_step[r], lane, "read");
-            return false;
-        }
-        h->read_clock[0] = h->read_clock[1] = 0;
-        h->write_clock = s->warp->clock;
-        h->write_warp = (uint8_t)s->warp->id;
-        h->write_lane = (uint8_t)lane;
-        h->write_step = s->step;
-        h->atomic = atomic;
+static bool write_one(struct machine *s, const struct touch *x, int64_t i, const uint8_t *data) {
+    int32_t granule = x->in->granule;
+    struct shadow *h = shadow_at(s, x->in, i);
+    bool atomic = is_atomic(s), both = atomic && h->atomic;
+    if (pending(s, x, h, i * granule, "writes")) return false;
+    bool equal =
+        data && !memcmp(x->in->data + i * granule, data + (i * granule - x->at), (size_t)granule);
+    if (!ordered(s, writer(h), x->lane) && !equal && !both) {
+        report(s, x, "writes", i * granule, h->write_step, "wrote");
+        return false;
     }
+    for (int r = 0; r < 2; r++) {
+        if (ordered(s, reader(h, r), x->lane)) continue;
+        report(s, x, "writes", i * granule, h->read_step[r], "read");
+        return false;
+    }
+    h->read_clock[0] = h->read_clock[1] = 0;
+    h->write_clock = s->warp->clock;
+    h->write_warp = (uint8_t)s->warp->id;
+    h->write_lane = (uint8_t)x->lane;
+    h->write_step = s->step;
+    h->atomic = atomic;
+    return true;
+}
+
+bool shadow_write(struct machine *s, struct touch x, const uint8_t *data) {
+    int32_t granule = x.in->granule;
+    for (int64_t i = x.at / granule; i * granule < x.at + x.bytes; i++)
+        if (!write_one(s, &x, i, data)) return false;
     return true;
 }

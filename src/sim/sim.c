@@ -3,6 +3,8 @@
 #include "sim/internal.h"
 #include <string.h>
 
+enum { MOST_SHADOWED = 1 << 24 }; /* bytes of a tensor whose accesses are watched */
+
 /* -- the launcher's arithmetic
  * ----------------------------------------------------------------------- */
 static union scalar host_scalar(const struct function_ir *f, const struct eval_args *args,
@@ -44,6 +46,17 @@ static int64_t tensor_bytes(struct machine *s, const struct buffer *b) {
     return (last + 1) * dtype_bytes(b->dtype);
 }
 
+/* Tensors that the function writes; elements of one size, so each is a granule. */
+static struct shadows *shadows_of(struct machine *s, const struct area *p) {
+    if (!p->buffer->written || p->bytes > MOST_SHADOWED) return NULL;
+    struct shadows *x = arena_make(s->arena, struct shadows);
+    x->granule = p->element;
+    x->data = p->data;
+    x->name = p->buffer->name->text;
+    x->at = arena_array(s->arena, struct shadow, p->bytes / p->element + 1);
+    return x;
+}
+
 static void add_tensors(struct machine *s) {
     for (int i = 0; i < s->f->params.count; i++) {
         const struct buffer *b = s->f->params.at[i].buffer;
@@ -53,6 +66,7 @@ static void add_tensors(struct machine *s) {
                            .buffer = b,
                            .element = dtype_bytes(b->dtype),
                            .bytes = tensor_bytes(s, b)};
+        p->shadows = shadows_of(s, p);
     }
     for (int i = 0; i < s->f->globals.count; i++) {
         const struct buffer *b = s->f->globals.at[i], *root = root_of(b);
@@ -98,7 +112,10 @@ static void add_buffers(struct machine *s, const struct kernel *k) {
     size_t bytes = (size_t)s->shared_bytes + 16;
     s->shared = arena_alloc(s->arena, bytes);
     s->shared_known = arena_alloc(s->arena, bytes);
-    s->shadow = arena_array(s->arena, struct shadow, bytes / (size_t)s->program->granule + 1);
+    size_t count = bytes / (size_t)s->program->granule + 1;
+    s->shadows = (struct shadows){.at = arena_array(s->arena, struct shadow, count),
+                                  .data = s->shared,
+                                  .granule = s->program->granule};
 }
 
 /* -- warps
@@ -223,8 +240,7 @@ static void run_warp(struct machine *s, struct warp *w) {
 static void run_block(struct machine *s) {
     memset(s->shared, 0xff, (size_t)s->shared_bytes);
     memset(s->shared_known, 0, (size_t)s->shared_bytes);
-    memset(s->shadow, 0,
-           sizeof *s->shadow * ((size_t)s->shared_bytes / (size_t)s->program->granule + 1));
+    s->block_number++;
     for (int i = 0; i < s->warp_count; i++) begin_warp(s, &s->warps[i]);
     while (!s->failed && !all_ended(s)) {
         for (int i = 0; i < s->warp_count && !s->failed; i++) {

@@ -126,6 +126,14 @@ static const struct {
     {"lanes of a warp with __syncwarp",
      LOAD PUT "sync_warp\nload f32 4 var let y:f32 = S[((thread * 4) ^ 4)] align 4 ; line 4\n",
      SIM_FINE, 0, 0},
+    {"a tensor written twice",
+     LOAD "store f32 4 Y[thread] align 4 = x ; line 2\n"
+          "store f32 4 Y[(63 - thread)] align 4 = x ; line 3\n",
+     SIM_RACE, 3, 2},
+    {"a tensor written twice, in order",
+     LOAD "store f32 4 Y[thread] align 4 = x ; line 2\nbarrier 0 0\n"
+          "store f32 4 Y[(63 - thread)] align 4 = x ; line 3\n",
+     SIM_FINE, 0, 0},
     {"written while others read",
      LOAD PUT "barrier 0 0\n" GET "store f32 4 S[(thread * 4)] align 4 = y ; line 5\n", SIM_RACE, 5,
      4},
