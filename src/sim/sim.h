@@ -5,7 +5,7 @@
 
 enum sim_kind {
     SIM_FINE,
-    SIM_RACE,      /* two accesses of shared memory, one a write, that nothing orders */
+    SIM_RACE,      /* two accesses of shared memory or a tensor, one a write, unordered */
     SIM_IN_FLIGHT, /* bytes that an asynchronous copy may still write; exit before it is complete */
     SIM_UNWRITTEN, /* a value that depends on storage nothing wrote reaches memory, an address or
                       a condition */
