@@ -219,7 +219,7 @@ static void finish(struct machine *s, struct program *p) {
     p->machine_slots += constants;
     s->file = arena_array(s->arena, struct lanes, p->machine_slots + 1);
     s->known = arena_array(s->arena, struct known, p->machine_slots + 1);
-    memcpy(s->file, s->constants.at, sizeof(struct lanes) * (size_t)constants);
+    if (constants > 0) memcpy(s->file, s->constants.at, sizeof(struct lanes) * (size_t)constants);
     for (int i = 0; i < constants; i++) s->known[i] = known_in(FULL_MASK);
 }
 
