@@ -247,8 +247,13 @@ static const float *evaluate(struct module *m, struct arena *a, const char **why
 static int run_case(const struct run_case *c, struct arena *a) {
     struct text program = text_new(a), errors = text_new(a);
     text_puts(&program, head);
-    for (const char *p = c->text; *p; p += strcspn(p, "\n"), p += *p == '\n')
-        text_printf(&program, "        %.*s\n", (int)strcspn(p, "\n"), p);
+    for (const char *p = c->text; *p; p += *p == '\n') {
+        size_t line = strcspn(p, "\n");
+        text_puts(&program, "        ");
+        text_write(&program, p, line);
+        text_puts(&program, "\n");
+        p += line;
+    }
     struct source *s = source_of_text(a, "case.tile", program.at, program.length);
     struct interns *names = interns_new(a);
     struct diag *d = diag_new(a, s);
