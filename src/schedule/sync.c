@@ -102,7 +102,7 @@ static void try_places(struct hazards *h, const struct hazard *z, bool *tried,
     }
 }
 
-enum { MANY = 64 }; /* hazards, from which on trials take too long */
+enum { MANY = 192 }; /* hazards, from which on trials take too long */
 
 static int by_end(const void *a, const void *b) {
     const struct hazard *x = a, *y = b;
