@@ -26,12 +26,14 @@ static void print_spelling(struct text *out, const struct option_row *r) {
 }
 
 void options_help(struct text *out) {
-    text_puts(out, "usage: tilec [options] FILE.tile\n"
-                   "       tilec verify [options] [--sweep] [--seed=N] [--count] FILE.tile\n\n"
-                   "Compiles tile kernels to a self-contained .cu and a C header. verify runs the lowered "
-                   "code on a model\nof the GPU and compares it with what the text means: --sweep at "
-                   "several small sizes of run-time\ndimensions, --seed=N other random data, --count "
-                   "bank passes and sectors.\n");
+    text_puts(
+        out,
+        "usage: tilec [options] FILE.tile\n"
+        "       tilec verify [options] [--sweep] [--seed=N] [--count] FILE.tile\n\n"
+        "Compiles tile kernels to a self-contained .cu and a C header. verify runs the lowered "
+        "code on a model\nof the GPU and compares it with what the text means: --sweep at "
+        "several small sizes of run-time\ndimensions, --seed=N other random data, --count "
+        "bank passes and sectors.\n");
     const char *group = "";
     for (int i = 0; i < OPT_COUNT; i++) {
         if (strcmp(group, rows[i].group)) text_printf(out, "\n%s:\n", group = rows[i].group);

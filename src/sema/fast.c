@@ -34,7 +34,8 @@ static struct expr *scaled(struct exprs *x, struct expr *e, double factor) {
     return expr_op(x, FN_FMA, DTYPE_F32, 3, (struct expr *[]){e->args[0], c, rest});
 }
 
-struct expr *fast_operation(struct exprs *x, enum function fn, int count, struct expr *const *args) {
+struct expr *fast_operation(struct exprs *x, enum function fn, int count,
+                            struct expr *const *args) {
     static const double log2_e = 1.4426950408889634, log2_10 = 3.3219280948873623;
     if (fn == FN_EXP || fn == FN_EXP10) {
         struct expr *power = scaled(x, args[0], fn == FN_EXP ? log2_e : log2_10);

@@ -180,13 +180,12 @@ struct value module_member(struct sema *s, const char *path, struct sym *name, s
 struct value module_imported(struct sema *s, const char *dotted) {
     const char *path = canonical(dotted), *dot = strrchr(dotted, '.');
     struct value none = {.kind = VALUE_ABSENT};
-    if (path)
-        return module_value(path);
+    if (path) return module_value(path);
     path = dot ? canonical(arena_strndup(s->arena, dotted, (size_t)(dot - dotted))) : NULL;
-    if (!path)
-        return none;
+    if (!path) return none;
     const struct builtin *row = builtin_find(path, dot + 1);
     if (!row && (!strcmp(path, "tilelang") || !strcmp(path, "T.math")))
         row = builtin_find(*path == 't' ? "T" : "math", dot + 1);
-    return row ? (struct value){.kind = VALUE_BUILTIN, .builtin = row} : constant_member(s, path, dot + 1);
+    return row ? (struct value){.kind = VALUE_BUILTIN, .builtin = row}
+               : constant_member(s, path, dot + 1);
 }

@@ -56,7 +56,10 @@ static const struct row rows[] = {
      {.text = "K = 5\n" FACTORY "k = make_add(K)\n", .definitions = "K=9"},
      "tensor A:f32[9]",
      NULL},
-    {"-D of a tuple of constants", {.text = "J, K = 4, 5\n" FACTORY "k = make_add(K)\n", .definitions = "K=9"}, "tensor A:f32[9]", NULL},
+    {"-D of a tuple of constants",
+     {.text = "J, K = 4, 5\n" FACTORY "k = make_add(K)\n", .definitions = "K=9"},
+     "tensor A:f32[9]",
+     NULL},
     {"-D that is no literal",
      {.text = FACTORY, .definitions = "N=1+1"},
      "-D N=1+1: the value has to be a literal",
@@ -197,7 +200,8 @@ static const struct row rows[] = {
     /* eager */
     {"an eager kernel by keyword",
      {.text = EAGER "mm = add(M=4, N=8)\n"},
-     "function mm unit add doc \"add(M=4, N=8, block=64)\"|tensor A:f16[4, 8]|param tensor A = A|param "
+     "function mm unit add doc \"add(M=4, N=8, block=64)\"|tensor A:f16[4, 8]|param tensor A = "
+     "A|param "
      "tensor B = B|param tensor C = C",
      NULL},
     {"an eager kernel by -D",
