@@ -59,7 +59,7 @@ static const struct {
     {"PLACED", PLACED_MAP "store R[i] = F[i]\n }\n",
      "'R' is written by threads that do not hold it"},
     {"PLACED", PLACED_MAP "store F[(63 - i)] = 0.0:f32\n }\n", "not accessed in place"},
-    {"PLACED", "store S[0, 0] = R[3]\n", "fragment 'R' is accessed outside a MAP"},
+    {"PLACED", "store S[0, 0] = F[3]\n", "fragment 'F' is accessed outside a MAP"},
     {"PLACED",
      "map [i:index[0,63] = 64] layout [2@warp:1 32@lane:1] {\n store F[i] = 0.0:f32\n }\n",
      "threads that do not hold it"},
