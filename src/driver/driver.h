@@ -99,8 +99,6 @@ struct compilation {
     int ir_pass;    /* -1: none */
 };
 
-const char *pass_name(int pass);
-const char *pass_summary(int pass);
 int pass_find(const char *name); /* -1 if unknown */
 
 /* Runs all passes before emit for each architecture. False if there are errors. */

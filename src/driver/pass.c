@@ -31,9 +31,6 @@ static void (*const run_module[PASS_COUNT])(struct module *) = {
     [PASS_tidy] = tidy,
 };
 
-const char *pass_name(int pass) { return passes[pass].name; }
-const char *pass_summary(int pass) { return passes[pass].summary; }
-
 int pass_find(const char *name) {
     for (int i = 0; i < PASS_COUNT; i++)
         if (!strcmp(passes[i].name, name)) return i;

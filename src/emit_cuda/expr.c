@@ -613,4 +613,3 @@ static void emit_at(struct emitter *e, const struct expr *x, enum prec outer, bo
 
 void emit_expr(struct emitter *e, const struct expr *x) { emit_at(e, x, PREC_ANY, false); }
 void emit_operand(struct emitter *e, const struct expr *x) { emit_at(e, x, PREC_ATOM, false); }
-void emit_wide(struct emitter *e, const struct expr *x) { emit_at(e, x, PREC_ANY, true); }

@@ -45,7 +45,6 @@ struct emitter {
  * ------------------------------------------------------------------------------------------- */
 void emit_expr(struct emitter *e, const struct expr *x);    /* as a full expression */
 void emit_operand(struct emitter *e, const struct expr *x); /* in parentheses unless atomic */
-void emit_wide(struct emitter *e, const struct expr *x);    /* an integer as 64 bits */
 const char *emit_type(const struct emitter *e, enum dtype t, int64_t lo,
                       int64_t hi); /* of a scalar */
 bool fits_int(int64_t lo, int64_t hi);

@@ -25,7 +25,6 @@ int64_t floor_div(int64_t a, int64_t b); /* b > 0 */
 
 /* -- expr.c
  * ---------------------------------------------------------------------------------------- */
-struct arena *exprs_arena(struct exprs *x);
 /* The node with this kind, type, function, payload and arguments as it stands, not simplified. */
 struct expr *expr_raw(struct exprs *x, const struct expr *shape);
 struct expr *expr_raw_op(struct exprs *x, enum function fn, enum dtype t, int count,

@@ -228,6 +228,31 @@ static bool loop_is_divergent(struct sema *s, const struct loop_form *form) {
     return differs;
 }
 
+/* What a loop changes while its body is built. */
+struct surroundings {
+    struct stmt *loop;
+    int32_t rank, divergent;
+};
+
+static struct surroundings loop_enter(struct tile_state *t, struct stmt *loop, int32_t rank,
+                                      bool divergent) {
+    struct surroundings around = {t->loop, t->loop_rank, t->divergent};
+    t->loop = loop;
+    t->loop_rank = rank;
+    t->divergent += divergent;
+    t->loops++;
+    t->branches++;
+    return around;
+}
+
+static void loop_leave(struct tile_state *t, struct surroundings around) {
+    t->branches--;
+    t->loops--;
+    t->loop_rank = around.rank;
+    t->loop = around.loop;
+    t->divergent = around.divergent;
+}
+
 /* Bounds are evaluated once, before the loop. */
 static void fix_bounds(struct sema *s, struct loop_form *form) {
     struct sym *name = intern_text(s->names, "bound");
@@ -261,26 +286,16 @@ void form_for(struct sema *s, struct env *e, const struct ast_stmt *loop, struct
         parallel_for(s, e, loop, form);
         return;
     }
-    struct tile_state *t = s->tile;
-    int32_t divergent = t->divergent;
     struct block *into = s->block;
-    struct stmt *made[TILE_RANK], *around = t->loop;
+    struct stmt *made[TILE_RANK];
     struct value target = bind_loops(s, form, &into, made);
-    int32_t rank = t->loop_rank;
-    t->loop = made[form->rank - 1];
-    t->loop_rank = form->rank;
-    t->divergent += loop_is_divergent(s, form);
-    t->loops++;
-    t->branches++;
+    struct surroundings around =
+        loop_enter(s->tile, made[form->rank - 1], form->rank, loop_is_divergent(s, form));
     struct env *inner = region_open(s, ENV_LOOP, e, into, loop->span);
     assign_target(s, inner, loop->loop.target, target);
     exec_block(s, inner, loop->loop.body);
     region_close(s, inner);
-    t->branches--;
-    t->loops--;
-    t->loop_rank = rank;
-    t->loop = around;
-    t->divergent = divergent;
+    loop_leave(s->tile, around);
 }
 
 void form_while(struct sema *s, struct env *e, const struct ast_stmt *loop, struct value test) {
@@ -299,25 +314,13 @@ void form_while(struct sema *s, struct env *e, const struct ast_stmt *loop, stru
                 "the condition of this while loop is always true; use a variable that changes");
         return;
     }
-    struct tile_state *t = s->tile;
-    struct stmt *around = t->loop;
-    int32_t divergent = t->divergent;
     struct stmt *st = append(s, STMT_WHILE, loop->span);
     st->repeat.test = condition;
-    int32_t rank = t->loop_rank;
-    t->loop = NULL;
-    t->loop_rank = 1;
-    t->divergent += is_divergent(s, condition);
-    t->loops++;
-    t->branches++;
+    struct surroundings around = loop_enter(s->tile, NULL, 1, is_divergent(s, condition));
     struct env *inner = region_open(s, ENV_LOOP, e, &st->repeat.body, loop->span);
     exec_block(s, inner, loop->repeat.body);
     region_close(s, inner);
-    t->branches--;
-    t->loops--;
-    t->loop_rank = rank;
-    t->loop = around;
-    t->divergent = divergent;
+    loop_leave(s->tile, around);
 }
 
 /* -- Branches ------------------------------------------------------------------------------------
