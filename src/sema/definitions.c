@@ -13,6 +13,15 @@ struct definition *definition_find(struct sema *s, const struct closure *unit, s
     return best;
 }
 
+struct definition *definition_always(struct sema *s, const struct closure *unit,
+                                     struct sym *name) {
+    struct definition *d = NULL;
+    for (int i = 0; i < s->options->definition_count && !d; i++)
+        if (s->options->definitions[i].always && s->options->definitions[i].name == name)
+            d = definition_find(s, unit, name);
+    return d && d->always ? d : NULL;
+}
+
 static struct value refuse(struct sema *s, const struct definition *d, const char *why) {
     return sema_bad(s, (struct span){0, 0}, E0219, "-D %s: %s", d->text ? d->text : d->name->text,
                     why);

@@ -8,6 +8,7 @@ struct definition { /* -D [UNIT.]NAME=VALUE */
     struct sym *unit; /* NULL: every unit that has the parameter, or a module constant */
     struct sym *name;
     struct ast_expr *value; /* a literal; a bare dtype name is a string */
+    bool always;      /* also where the text gives the parameter a value */
     bool used;        /* set by analyse: the driver reports what fits nothing */
     const char *text; /* as written, for messages */
 };

@@ -197,6 +197,8 @@ struct value unit_call(struct sema *s, struct closure *c, enum value_kind kind, 
 void export_value(struct sema *s, struct sym *name, struct value v, struct span span);
 /* -D for a parameter of the unit (NULL: a module constant); NULL if none. */
 struct definition *definition_find(struct sema *s, const struct closure *unit, struct sym *name);
+/* Of those that hold also where the text gives a value. */
+struct definition *definition_always(struct sema *s, const struct closure *unit, struct sym *name);
 struct value definition_value(struct sema *s, struct definition *d);
 void instantiate(struct sema *s, struct export *x);
 void missing_parameters(struct sema *s, struct instance *in, struct sym **out, int *count);

@@ -61,11 +61,13 @@ static struct value given_value(struct sema *s, const struct instance *in, struc
                                 int position) {
     const struct argument *a = argument_named(&in->arguments, name);
     struct value v = {.kind = VALUE_ABSENT};
+    struct definition *d = definition_always(s, in->unit, name);
+    if (d) return definition_value(s, d);
     if (a) return a->value;
     for (int i = 0; i < in->arguments.list.count; i++)
         if (!in->arguments.list.at[i].keyword && position-- == 0)
             return in->arguments.list.at[i].value;
-    struct definition *d = definition_find(s, in->unit, name);
+    d = definition_find(s, in->unit, name);
     return d ? definition_value(s, d) : v;
 }
 
@@ -88,6 +90,13 @@ void missing_parameters(struct sema *s, struct instance *in, struct sym **out, i
 /* -- Binding
  * ---------------------------------------------------------------------------------------------- */
 
+/* Which argument of the text a parameter gets; -1: none. */
+static int argument_at(const struct arguments *a, const struct sym *name, int position) {
+    for (int i = 0; i < a->list.count; i++)
+        if (a->list.at[i].keyword ? a->list.at[i].keyword == name : position-- == 0) return i;
+    return -1;
+}
+
 /* Arguments of the text and of -D together. */
 static struct arguments all_arguments(struct sema *s, struct instance *in) {
     struct arguments all = {.span = in->call.end ? in->call : in->unit->span};
@@ -96,12 +105,12 @@ static struct arguments all_arguments(struct sema *s, struct instance *in) {
         vec_push(s->arena, &all.list, in->arguments.list.at[i]);
     for (const struct ast_parameter *p = in->unit->parameters; p; p = p->next) {
         if (p->stars || is_runtime(in->unit, in->kind, p)) continue;
-        bool in_text = argument_named(&in->arguments, p->name);
-        for (int i = 0, n = position; i < in->arguments.list.count && !in_text; i++)
-            in_text = !in->arguments.list.at[i].keyword && n-- == 0;
-        position++;
-        struct definition *d = in_text ? NULL : definition_find(s, in->unit, p->name);
-        if (d)
+        int at = argument_at(&in->arguments, p->name, position++);
+        struct definition *d = at >= 0 ? definition_always(s, in->unit, p->name)
+                                       : definition_find(s, in->unit, p->name);
+        if (d && at >= 0)
+            all.list.at[at].value = definition_value(s, d);
+        else if (d)
             vec_push(s->arena, &all.list,
                      (struct argument){
                          .keyword = p->name, .value = definition_value(s, d), .span = all.span});
