@@ -157,12 +157,16 @@ static void enter_again(struct diag *d) {
     for (int i = 0; i < d->entries.count; i++) {
         struct diag_entry *e = d->entries.at[i], **slot = slot_of(d, e);
         d->errors -= *slot && e->error;
-        d->warnings -= *slot && !e->error;
+        d->warnings -= *slot && !e->error && !diag_hidden(d, e);
         if (*slot) continue;
         d->entries.at[kept++] = *slot = e;
     }
     d->entries.count = kept;
     d->last = NULL;
+}
+
+bool diag_hidden(const struct diag *d, const struct diag_entry *e) {
+    return e->was && !e->error && d->state[e->code] == DIAG_OFF;
 }
 
 int diag_mark(const struct diag *d) { return d->entries.count; }
@@ -177,7 +181,7 @@ void diag_demote(struct diag *d, int mark, enum diag_code code, const char *pref
         e->code = code;
         e->error = e->promoted = d->state[code] == DIAG_AS_ERROR;
         d->errors -= !e->error;
-        d->warnings += !e->error;
+        d->warnings += !e->error && !diag_hidden(d, e);
     }
     enter_again(d);
 }
@@ -188,7 +192,7 @@ void diag_restore(struct diag *d) {
         struct diag_entry *e = d->entries.at[i];
         if (!e->was) continue;
         d->errors += !e->error;
-        d->warnings -= !e->error;
+        d->warnings -= !e->error && !diag_hidden(d, e);
         e->message = e->was;
         e->code = e->was_code;
         e->error = true;

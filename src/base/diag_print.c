@@ -230,8 +230,9 @@ static void put_count(struct text *t, int count, const char *word) {
 
 void diag_print_text(const struct diag *d, struct text *out, bool color) {
     struct printer p = {d, out, color};
-    for (int i = 0; i < d->entries.count; i++) put_entry(&p, d->entries.at[i]);
-    if (!d->entries.count) return;
+    for (int i = 0; i < d->entries.count; i++)
+        if (!diag_hidden(d, d->entries.at[i])) put_entry(&p, d->entries.at[i]);
+    if (!d->errors && !d->warnings) return;
     if (d->errors) put_count(out, d->errors, "error");
     if (d->errors && d->warnings) text_puts(out, ", ");
     if (d->warnings) put_count(out, d->warnings, "warning");
@@ -327,5 +328,6 @@ static void put_json_entry(const struct diag *d, struct text *t, const struct di
 }
 
 void diag_print_json(const struct diag *d, struct text *out) {
-    for (int i = 0; i < d->entries.count; i++) put_json_entry(d, out, d->entries.at[i]);
+    for (int i = 0; i < d->entries.count; i++)
+        if (!diag_hidden(d, d->entries.at[i])) put_json_entry(d, out, d->entries.at[i]);
 }

@@ -52,4 +52,7 @@ struct diag {
 
 const char *diag_code_name(enum diag_code code);
 
+/* A demoted error whose warning is switched off: kept, since diag_restore may need it, not shown. */
+bool diag_hidden(const struct diag *d, const struct diag_entry *e);
+
 #endif

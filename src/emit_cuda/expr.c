@@ -18,6 +18,11 @@ static const struct form forms[FN_COUNT] = {
 #include "cuda.def"
 };
 
+static const struct form host_forms[FN_COUNT] = {
+#define HOST(id, f32, f64) [FN_##id] = {"", f32, f64, ""},
+#include "cuda.def"
+};
+
 static bool in_word(char c) { return isalnum((unsigned char)c) || c == '_'; }
 
 /* The words before a '(' of one template. */
@@ -137,7 +142,9 @@ static const char *shortest_float(struct emitter *e, float v) {
 static void emit_float(struct emitter *e, const struct expr *x) {
     double v = x->number;
     bool is_double = x->dtype == DTYPE_F64;
-    if (isnan(v)) {
+    if (e->host && (isnan(v) || isinf(v))) {
+        text_puts(e->out, isnan(v) ? "NAN" : v > 0 ? "INFINITY" : "(-INFINITY)");
+    } else if (isnan(v)) {
         text_puts(e->out, is_double ? "__longlong_as_double(0x7fffffffffffffffLL)"
                                     : "__int_as_float(0x7fffffff)");
     } else if (isinf(v)) {
@@ -401,7 +408,8 @@ static void use_needed(struct emitter *e, const char *name, enum dtype t) {
 }
 
 static void emit_call(struct emitter *e, const struct expr *x, enum prec outer, bool wide) {
-    const struct form *f = &forms[x->fn];
+    bool own = e->host && host_forms[x->fn].f32;
+    const struct form *f = own ? &host_forms[x->fn] : &forms[x->fn];
     enum dtype t = x->count ? x->args[0]->dtype : x->dtype;
     const char *form = dtype_is_float(t) ? (t == DTYPE_F64 ? f->f64 : f->f32) : f->integer;
     if (f->needs && *f->needs) use_needed(e, f->needs, t);

@@ -60,15 +60,17 @@ static bool check_uses(const struct function_ir *f, const struct param *p) {
     return used;
 }
 
-/* The dimensions and scalars that the expressions below use, by their names; integers have 64 bits.
- */
+/* The dimensions and scalars that the expressions below use, by their names; integers that do not
+ * wrap have 64 bits. */
 static void bind_dims(struct emitter *e, const struct function_ir *f, bool grid) {
     for (int i = 0; i < f->params.count; i++) {
         const struct param *p = &f->params.at[i];
         if (p->kind == PARAM_TENSOR || param_is_bits(p)) continue;
         if (grid ? !grid_uses(f, p->var) : !check_uses(f, p)) continue;
         const char *name = var_name(e, p->var);
-        const char *type = dtype_is_float(p->var->dtype) ? param_type(e, p) : "int64_t";
+        enum dtype_class class = dtype_class_of(p->var->dtype);
+        bool wide = class == CLASS_INT || class == CLASS_INDEX;
+        const char *type = wide ? "int64_t" : param_type(e, p);
         text_printf(e->out, "const %s %s = args->%s;\n", type, name, p->name->text);
     }
 }

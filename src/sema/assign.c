@@ -171,8 +171,8 @@ static void store_item(struct sema *s, struct value base, struct value key, stru
         if (sequence_index(s, key, base.sequence->items.count, span, &at))
             base.sequence->items.at[at] = v;
     } else if (base.kind != VALUE_BAD) {
-        sema_error(s, span, E0218, "%s of a %s cannot be assigned to",
-                   key.kind == VALUE_SLICE ? "a slice" : "an item", value_kind_name(base));
+        sema_error(s, span, E0218, "%s of %s cannot be assigned to",
+                   key.kind == VALUE_SLICE ? "a slice" : "an item", value_a_kind(base));
     }
 }
 

@@ -118,10 +118,9 @@ static struct value passed(struct sema *s, const struct ast_parameter *p, enum v
         if (v.kind == VALUE_ACCESS && value_is_scalar_ir(v))
             return (struct value){.kind = VALUE_REF, .subscript = v.subscript};
         if (v.kind == VALUE_VAR || v.kind == VALUE_REF) return v;
-        return sema_bad(
-            s, span, E0206,
-            "'%s' is passed by reference: it takes a T.alloc_var or an element, not a %s",
-            p->name->text, value_kind_name(v));
+        return sema_bad(s, span, E0206,
+                        "'%s' is passed by reference: it takes a T.alloc_var or an element, not %s",
+                        p->name->text, value_a_kind(v));
     }
     bool variable = v.kind == VALUE_VAR || v.kind == VALUE_REF;
     bool snapshot = variable || (kind == VALUE_MACRO && value_is_scalar_ir(v));
@@ -351,7 +350,7 @@ struct value call_value(struct sema *s, struct value callee, struct arguments *a
         return sema_bad(s, span, E0207,
                         "'%s' is a kernel; its launcher is called from C, not from the text",
                         callee.closure->name->text);
-    default: return sema_bad(s, span, E0207, "a %s cannot be called", value_kind_name(callee));
+    default: return sema_bad(s, span, E0207, "%s cannot be called", value_a_kind(callee));
     }
     if (is_unit(callee.closure, callee.kind))
         return unit_call(s, callee.closure, callee.kind, a, span);

@@ -62,6 +62,7 @@ static void copy_private(struct sema *s, const struct operand *src, const struct
 static bool copy_options(struct sema *s, const struct call *c, int32_t *width) {
     bool good = true;
     int at = call_find(c, "coalesced_width"), prefer = call_find(c, "prefer_instruction");
+    int policy = call_find(c, "eviction_policy");
     int64_t n = call_int(s, c, at, 0, &good);
     if (good && call_given(c, at) && (n < 1 || n > 16 || (n & (n - 1)))) {
         sema_error(s, c->arg_span[at], E0404,
@@ -70,6 +71,15 @@ static bool copy_options(struct sema *s, const struct call *c, int32_t *width) {
         good = false;
     }
     *width = (int32_t)n;
+    const char *keep = call_string(s, c, policy, "evict_normal", &good);
+    if (good && strcmp(keep, "evict_normal") && strcmp(keep, "evict_first") &&
+        strcmp(keep, "evict_last")) {
+        sema_error(s, c->arg_span[policy], E0404,
+                   "'eviction_policy' is \"evict_normal\", \"evict_first\" or \"evict_last\", "
+                   "not \"%s\"",
+                   keep);
+        good = false;
+    }
     const char *name = call_string(s, c, prefer, "sync", &good);
     if (good && strcmp(name, "sync") && strcmp(name, "cp_async") && strcmp(name, "tma")) {
         sema_error(s, c->arg_span[prefer], E0404,

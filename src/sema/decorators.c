@@ -110,7 +110,7 @@ static void take_config(struct sema *s, struct unit_options *o, const char *key,
 void apply_pass_configs(struct sema *s, struct unit_options *o, struct value v, struct span span) {
     if (v.kind == VALUE_NONE) return;
     if (v.kind != VALUE_DICT) {
-        sema_error(s, span, E0210, "'pass_configs' has to be a dict, not a %s", value_kind_name(v));
+        sema_error(s, span, E0210, "'pass_configs' has to be a dict, not %s", value_a_kind(v));
         return;
     }
     for (int i = 0; i < v.dict->keys.count; i++) {

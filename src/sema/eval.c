@@ -134,8 +134,8 @@ static struct value eval_choice(struct sema *s, struct env *e, const struct ast_
         return value_select(s, test, a, b, x->span);
     struct value wrong = value_is_number(a) || value_is_scalar_ir(a) ? b : a;
     return sema_bad(s, x->span, E0207,
-                    "the device decides this condition, so it can choose between numbers, not a %s",
-                    value_kind_name(wrong));
+                    "the device decides this condition, so it can choose between numbers, not %s",
+                    value_a_kind(wrong));
 }
 
 /* -- Literals
@@ -285,10 +285,9 @@ struct value index_value(struct sema *s, struct value base, int count, const str
     if (!text && !is_sequence(base))
         return base.kind == VALUE_BAD
                    ? base
-                   : sema_bad(s, span, E0207, "a %s cannot be subscripted", value_kind_name(base));
+                   : sema_bad(s, span, E0207, "%s cannot be subscripted", value_a_kind(base));
     if (count != 1)
-        return sema_bad(s, span, E0205, "a %s takes one index, not %d", value_kind_name(base),
-                        count);
+        return sema_bad(s, span, E0205, "%s takes one index, not %d", value_a_kind(base), count);
     if (entries[0].kind == VALUE_SLICE) return slice_sequence(s, base, entries[0].slice, span);
     int at;
     if (!sequence_index(s, entries[0], text ? (int)base.string->length : base.sequence->items.count,
@@ -353,8 +352,8 @@ struct value eval_attribute(struct sema *s, struct env *e, const struct ast_expr
     struct value v = on_device(base) ? value_attribute(s, base, name, x->span)
                                      : static_attribute(s, base, name, x->attribute.name_span);
     if (v.kind == VALUE_ABSENT)
-        return sema_bad(s, x->attribute.name_span, E0205, "a %s has no attribute '%s'",
-                        value_kind_name(base), name->text);
+        return sema_bad(s, x->attribute.name_span, E0205, "%s has no attribute '%s'",
+                        value_a_kind(base), name->text);
     return v;
 }
 
@@ -374,8 +373,8 @@ static bool spread_argument(struct sema *s, const struct ast_argument *a, struct
     if (a->stars == 2 && v.kind == VALUE_DICT) {
         for (int i = 0; i < v.dict->keys.count; i++) {
             if (v.dict->keys.at[i].kind != VALUE_STRING) {
-                sema_error(s, a->span, E0206, "the keys of '**' are names, not a %s",
-                           value_kind_name(v.dict->keys.at[i]));
+                sema_error(s, a->span, E0206, "the keys of '**' are names, not %s",
+                           value_a_kind(v.dict->keys.at[i]));
                 return false;
             }
             if (!push_argument(s, out, v.dict->keys.at[i].string, v.dict->values.at[i], a->span))
@@ -385,7 +384,7 @@ static bool spread_argument(struct sema *s, const struct ast_argument *a, struct
     }
     struct sequence *spread;
     if (a->stars == 2) {
-        sema_error(s, a->span, E0206, "'**' needs a dict, not a %s", value_kind_name(v));
+        sema_error(s, a->span, E0206, "'**' needs a dict, not %s", value_a_kind(v));
         return false;
     }
     if (!iterate(s, v, a->span, &spread)) return false;

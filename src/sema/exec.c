@@ -143,6 +143,39 @@ static const char *source_text(struct sema *s, struct span span) {
     return arena_strndup(s->arena, s->module->source->text + span.begin, span.end - span.begin);
 }
 
+/* What of x only a device computes, for messages; NULL: nothing. */
+static const char *device_only(struct sema *s, const struct expr *x) {
+    bool narrow = dtype_is_float(x->dtype) && x->dtype != DTYPE_F32 && x->dtype != DTYPE_F64;
+    bool bits = x->kind == EXPR_OP && (x->fn == FN_POPCOUNT || x->fn == FN_CLZ);
+    bool to_integer =
+        x->kind == EXPR_CAST && dtype_is_integer(x->dtype) && dtype_is_float(x->args[0]->dtype);
+    if (expr_has_load(x)) return "reads a tensor";
+    if (narrow) return arena_printf(s->arena, "computes with '%s'", dtype_spelling(x->dtype));
+    if (bits) return arena_printf(s->arena, "uses T.%s", function_row(x->fn)->name);
+    if (to_integer) return "makes an integer of a float";
+    for (int i = 0; i < x->count; i++) {
+        const char *found = device_only(s, x->args[i]);
+        if (found) return found;
+    }
+    return NULL;
+}
+
+/* An assert outside every launch: the launcher checks it. */
+static void assert_on_host(struct sema *s, struct expr *test, const char *message,
+                           const struct ast_stmt *st) {
+    const char *found = device_only(s, test);
+    if (found)
+        sema_error(s, st->assertion.test->span, E0217,
+                   "this condition %s, which the host cannot; assert it inside T.Kernel", found);
+    else if (s->function)
+        vec_push(s->arena, &s->function->checks,
+                 (struct host_check){.test = test, .message = message, .span = st->span});
+    else
+        sema_error(s, st->span, E0217,
+                   "this condition is known at the call of a kernel only, and no kernel is being "
+                   "built here");
+}
+
 static enum flow exec_assert(struct sema *s, struct env *e, const struct ast_stmt *st) {
     struct value test = eval_expr(s, e, st->assertion.test);
     struct span span = st->assertion.test->span;
@@ -163,17 +196,7 @@ static enum flow exec_assert(struct sema *s, struct env *e, const struct ast_stm
         return FLOW_NEXT;
     }
     struct expr *condition = value_condition(s, test, span);
-    if (condition && expr_has_load(condition))
-        sema_error(
-            s, span, E0217,
-            "this condition reads a tensor, which the host cannot; assert it inside T.Kernel");
-    else if (condition && s->function)
-        vec_push(s->arena, &s->function->checks,
-                 (struct host_check){.test = condition, .message = message, .span = st->span});
-    else if (condition)
-        sema_error(s, st->span, E0217,
-                   "this condition is known at the call of a kernel only, and no kernel is being "
-                   "built here");
+    if (condition) assert_on_host(s, condition, message, st);
     return FLOW_NEXT;
 }
 

@@ -14,8 +14,8 @@ static struct value overflow(struct sema *s, enum ast_operator op, int64_t a, in
 
 static struct value no_operator(struct sema *s, enum ast_operator op, struct value a,
                                 struct value b, struct span span) {
-    return sema_bad(s, span, E0204, "'%s' is not defined for a %s and a %s", ast_operator_text(op),
-                    value_kind_name(a), value_kind_name(b));
+    return sema_bad(s, span, E0204, "'%s' is not defined for %s and %s", ast_operator_text(op),
+                    value_a_kind(a), value_a_kind(b));
 }
 
 static struct value by_zero(struct sema *s, enum ast_operator op, struct span span) {
@@ -191,8 +191,8 @@ struct value fold_unary(struct sema *s, enum ast_operator op, struct value a, st
     if (a.kind == VALUE_FLOAT && op != AST_INVERT)
         return value_float(op == AST_NEG ? -a.number : a.number);
     if (!value_is_number(a) || a.kind == VALUE_FLOAT)
-        return sema_bad(s, span, E0204, "'%s' is not defined for a %s", ast_operator_text(op),
-                        value_kind_name(a));
+        return sema_bad(s, span, E0204, "'%s' is not defined for %s", ast_operator_text(op),
+                        value_a_kind(a));
     int64_t i = value_as_int(a);
     if (op == AST_NEG && i == INT64_MIN) return overflow(s, AST_SUB, 0, i, span);
     return value_int(op == AST_NEG ? -i : op == AST_INVERT ? ~i : i);
@@ -241,8 +241,8 @@ static struct value contains(struct sema *s, struct value item, struct value in,
         return value_bool(strstr(dtype_spelling(in.dtype), item.string->text) != NULL);
     if (!is_sequence(in))
         return sema_bad(s, span, E0204,
-                        "'in' needs a tuple, list, dict or string on its right, not a %s",
-                        value_kind_name(in));
+                        "'in' needs a tuple, list, dict or string on its right, not %s",
+                        value_a_kind(in));
     sema_charge(s, in.sequence->items.count / 4);
     for (int i = 0; i < in.sequence->items.count; i++)
         if (value_equal(in.sequence->items.at[i], item)) return value_bool(true);

@@ -35,6 +35,11 @@ static bool check_types(struct sema *s, const struct operand *o, struct span spa
         sema_error(s, span, E0308, "no product of '%s' and '%s' is summed in '%s'; '%s' needs '%s'",
                    dtype_spelling(a), dtype_spelling(b), dtype_spelling(acc),
                    o[2].region.buffer->name->text, want);
+    else if (a == b)
+        sema_error(s, span, E0308,
+                   "T.gemm has no product of '%s'; it multiplies int8, uint8, fp8, float16, "
+                   "bfloat16, tfloat32, float32 and float64",
+                   dtype_spelling(a));
     else
         sema_error(s, span, E0308,
                    "'%s' of '%s' and '%s' of '%s' have no product; cast one to the other's type",

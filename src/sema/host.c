@@ -18,8 +18,7 @@ struct value host_abs(struct sema *s, const struct call *c) {
     struct value v = c->arg[0];
     if (refuse_device(s, c, v, "T.abs(x)")) return value_bad();
     if (!value_is_number(v))
-        return sema_bad(s, c->arg_span[0], E0204, "'abs' is not defined for a %s",
-                        value_kind_name(v));
+        return sema_bad(s, c->arg_span[0], E0204, "'abs' is not defined for %s", value_a_kind(v));
     if (v.kind == VALUE_FLOAT) return value_float(fabs(v.number));
     return value_as_int(v) < 0 ? fold_unary(s, AST_NEG, v, c->span) : value_int(value_as_int(v));
 }

@@ -270,6 +270,7 @@ bool value_is_scalar_ir(struct value v); /* IR, VAR, REF, and ACCESS whose entri
 bool value_is_static(struct value v);    /* computes at compile time: none of the IR kinds */
 bool value_equal(struct value a, struct value b);       /* Python ==; dtypes equal their names */
 const char *value_kind_name(struct value v);            /* "int", "tuple", "buffer", for messages */
+const char *value_a_kind(struct value v);               /* "an int", "a tuple", "None" */
 const char *value_text(struct sema *s, struct value v); /* as Python's repr, shortened */
 
 /* Readings of arguments, reporting "'what' must be …, got …" (E0210). `what` is the parameter's

@@ -150,6 +150,18 @@ struct sym *target_name(struct sema *s, const struct ast_expr *target, int i) {
     return intern_text(s->names, "i");
 }
 
+/* Several names for the one variable of a loop of one axis? More axes are counted where the tuple
+ * is taken apart. */
+static bool names_fit(struct sema *s, const struct ast_expr *target, const struct loop_form *form) {
+    bool list = target->kind == AST_TUPLE || target->kind == AST_LIST;
+    int count = 0;
+    for (const struct ast_expr *item = list ? target->items : NULL; item; item = item->next)
+        count++;
+    if (form->rank > 1 || !list) return true;
+    sema_error(s, target->span, E0208, "this loop gives one variable, not a tuple of %d", count);
+    return false;
+}
+
 static int64_t gcd(int64_t a, int64_t b) {
     while (b) {
         int64_t r = a % b;
@@ -281,6 +293,7 @@ void form_for(struct sema *s, struct env *e, const struct ast_stmt *loop, struct
     *form = *it.iterator->form;
     form->span = loop->span;
     for (int i = 0; i < form->rank; i++) form->name[i] = target_name(s, loop->loop.target, i);
+    if (!names_fit(s, loop->loop.target, form)) return;
     fix_bounds(s, form);
     if (form->kind == LOOP_FORM_PARALLEL) {
         parallel_for(s, e, loop, form);

@@ -150,8 +150,8 @@ static struct value dict_method(struct sema *s, struct value self, const char *n
         into.dict = arena_make(s->arena, struct dict);
     } else {
         if (a->list.at[0].value.kind != VALUE_DICT)
-            return sema_bad(s, a->span, E0210, "'update' takes a dict, not a %s",
-                            value_kind_name(a->list.at[0].value));
+            return sema_bad(s, a->span, E0210, "'update' takes a dict, not %s",
+                            value_a_kind(a->list.at[0].value));
         from = a->list.at[0].value.dict;
     }
     for (int i = 0, n = from->keys.count; i < n && !s->stopped; i++)
@@ -169,8 +169,8 @@ static struct value string_join(struct sema *s, struct sym *glue, struct value v
     struct text t = text_new(s->arena);
     for (int i = 0; i < items->items.count && t.length < SEMA_ITEMS; i++) {
         if (items->items.at[i].kind != VALUE_STRING)
-            return sema_bad(s, span, E0210, "'join' takes strings, not a %s",
-                            value_kind_name(items->items.at[i]));
+            return sema_bad(s, span, E0210, "'join' takes strings, not %s",
+                            value_a_kind(items->items.at[i]));
         text_printf(&t, "%s%s", i ? glue->text : "", items->items.at[i].string->text);
     }
     return value_string(s, t.at);

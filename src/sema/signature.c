@@ -234,8 +234,8 @@ void declare_parameter(struct sema *s, struct env *e, const struct ast_parameter
         v = param.var ? value_ir(expr_var(s->exprs, param.var)) : v;
     } else if (type.kind != VALUE_BAD) {
         v = sema_bad(s, p->span, E0214,
-                     "'%s' has to be a T.Tensor or a dtype such as T.int32, not a %s",
-                     p->name->text, value_kind_name(type));
+                     "'%s' has to be a T.Tensor or a dtype such as T.int32, not %s", p->name->text,
+                     value_a_kind(type));
     }
     declare(s, e, param, v);
 }

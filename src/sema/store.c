@@ -18,8 +18,9 @@ bool check_index(struct sema *s, const struct buffer *b, int axis, struct expr *
     if (b->scope == SCOPE_GLOBAL || !expr_is_int(index, &n)) return true;
     if (n >= 0 && n < b->extent[axis]) return true;
     sema_error(s, span, E0310,
-               "index %lld of axis %d lies outside '%s'; it has %d entries, 0 to %d", (long long)n,
-               axis, b->name->text, b->extent[axis], b->extent[axis] - 1);
+               "index %lld of axis %d lies outside '%s'; it has %d entries, %d to %d", (long long)n,
+               axis, b->name->text, b->extent[axis], n < 0 ? -b->extent[axis] : 0,
+               b->extent[axis] - 1);
     return false;
 }
 
@@ -51,7 +52,8 @@ static bool slice_axis(struct sema *s, struct subscript *out, int axis, const st
 static bool point_axis(struct sema *s, struct subscript *out, int axis, struct value v) {
     struct expr *index = value_index(s, v, out->span);
     if (!index) return false;
-    if (index->hi < 0) index = plus(s, index, buffer_dim(s, out->buffer, axis));
+    struct expr *dim = buffer_dim(s, out->buffer, axis), *from_end = plus(s, index, dim);
+    if (index->hi < 0 && from_end->hi >= 0) index = from_end;
     out->range[axis] = false;
     out->lo[axis] = index;
     out->hi[axis] = plus(s, index, expr_index(s->exprs, 1));

@@ -300,7 +300,7 @@ static void check_returned(struct sema *s, struct value result, struct span span
         struct value v = b->returned.at[i];
         if (v.kind != VALUE_BUFFER || !v.buffer->output) {
             sema_error(s, b->return_span, E0214,
-                       "an eager kernel returns what T.empty made, not a %s", value_kind_name(v));
+                       "an eager kernel returns what T.empty made, not %s", value_a_kind(v));
             return;
         }
     }
@@ -355,8 +355,8 @@ static void build_factory(struct sema *s, struct export *x, struct instance *in)
             build_prim_func(s, &j);
         else if (v.kind != VALUE_INSTANCE && v.kind != VALUE_BAD && diag_errors(s->diag) == errors)
             sema_error(s, in->unit->span, E0213,
-                       "'%s' returns a %s; a factory returns one @T.prim_func",
-                       in->unit->name->text, value_kind_name(v));
+                       "'%s' returns %s; a factory returns one @T.prim_func", in->unit->name->text,
+                       value_a_kind(v));
         if (v.kind != VALUE_INSTANCE) return;
         in = v.instance;
         if (in->kind != VALUE_FUNCTION) {

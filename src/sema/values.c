@@ -100,41 +100,46 @@ double value_as_double(struct value v) {
     return v.kind == VALUE_FLOAT ? v.number : (double)value_as_int(v);
 }
 
-const char *value_kind_name(struct value v) {
+const char *value_a_kind(struct value v) {
     static const char *const names[] = {
         [VALUE_ABSENT] = "nothing",
         [VALUE_BAD] = "a faulty value",
         [VALUE_NONE] = "None",
-        [VALUE_BOOL] = "bool",
-        [VALUE_INT] = "int",
-        [VALUE_FLOAT] = "float",
-        [VALUE_STRING] = "string",
+        [VALUE_BOOL] = "a bool",
+        [VALUE_INT] = "an int",
+        [VALUE_FLOAT] = "a float",
+        [VALUE_STRING] = "a string",
         [VALUE_ELLIPSIS] = "'...'",
-        [VALUE_DTYPE] = "dtype",
-        [VALUE_TUPLE] = "tuple",
-        [VALUE_LIST] = "list",
-        [VALUE_DICT] = "dict",
-        [VALUE_SLICE] = "slice",
-        [VALUE_FUNCTION] = "function",
-        [VALUE_MACRO] = "macro",
-        [VALUE_PRIM_FUNC] = "prim_func",
-        [VALUE_EAGER] = "eager kernel",
-        [VALUE_INSTANCE] = "kernel instance",
-        [VALUE_BUILTIN] = "built-in function",
-        [VALUE_METHOD] = "method",
-        [VALUE_MODULE] = "module",
-        [VALUE_TENSOR_TYPE] = "tensor type",
-        [VALUE_POLICY] = "warp policy",
-        [VALUE_IR] = "device expression",
-        [VALUE_VAR] = "device variable",
-        [VALUE_REF] = "reference",
-        [VALUE_BUFFER] = "buffer",
-        [VALUE_ACCESS] = "buffer access",
-        [VALUE_ITERATOR] = "loop iterator",
-        [VALUE_LAUNCH] = "T.Kernel launch",
-        [VALUE_LAYOUT] = "layout",
+        [VALUE_DTYPE] = "a dtype",
+        [VALUE_TUPLE] = "a tuple",
+        [VALUE_LIST] = "a list",
+        [VALUE_DICT] = "a dict",
+        [VALUE_SLICE] = "a slice",
+        [VALUE_FUNCTION] = "a function",
+        [VALUE_MACRO] = "a macro",
+        [VALUE_PRIM_FUNC] = "a prim_func",
+        [VALUE_EAGER] = "an eager kernel",
+        [VALUE_INSTANCE] = "a kernel instance",
+        [VALUE_BUILTIN] = "a built-in function",
+        [VALUE_METHOD] = "a method",
+        [VALUE_MODULE] = "a module",
+        [VALUE_TENSOR_TYPE] = "a tensor type",
+        [VALUE_POLICY] = "a warp policy",
+        [VALUE_IR] = "a device expression",
+        [VALUE_VAR] = "a device variable",
+        [VALUE_REF] = "a reference",
+        [VALUE_BUFFER] = "a buffer",
+        [VALUE_ACCESS] = "a buffer access",
+        [VALUE_ITERATOR] = "a loop iterator",
+        [VALUE_LAUNCH] = "a T.Kernel launch",
+        [VALUE_LAYOUT] = "a layout",
     };
     return names[v.kind];
+}
+
+const char *value_kind_name(struct value v) {
+    const char *name = value_a_kind(v);
+    return !strncmp(name, "a ", 2) ? name + 2 : !strncmp(name, "an ", 3) ? name + 3 : name;
 }
 
 /* -- Comparing ------------------------------------------------------------------------------------

@@ -13,8 +13,8 @@ static bool bad_want(struct sema *s, struct value v, struct span span, const cha
                    "runs",
                    what, wanted, v.expr->var->name->text);
     else
-        sema_error(s, span, E0210, "'%s' has to be %s that is known at compile time, not a %s",
-                   what, wanted, value_kind_name(v));
+        sema_error(s, span, E0210, "'%s' has to be %s that is known at compile time, not %s", what,
+                   wanted, value_a_kind(v));
     return false;
 }
 
@@ -131,7 +131,7 @@ bool value_truth(struct sema *s, struct value v, struct span span, bool *out) {
     case VALUE_ITERATOR:
     case VALUE_LAUNCH:
     case VALUE_ACCESS:
-        sema_error(s, span, E0204, "a %s is neither true nor false", value_kind_name(v));
+        sema_error(s, span, E0204, "%s is neither true nor false", value_a_kind(v));
         return false;
     case VALUE_BUFFER: /* `if bias:` asks whether it was given; say it as Python would allow */
         sema_error(s, span, E0204, "buffer '%s' is neither true nor false; ask 'is not None'",
@@ -175,7 +175,7 @@ bool iterate(struct sema *s, struct value v, struct span span, struct sequence *
                    "this loop runs on the device; here only what is known at compile time can be "
                    "iterated");
     else if (v.kind != VALUE_BAD)
-        sema_error(s, span, E0207, "a %s cannot be iterated over", value_kind_name(v));
+        sema_error(s, span, E0207, "%s cannot be iterated over", value_a_kind(v));
     if (*out) sema_charge(s, (*out)->items.count / 4);
     return *out && !s->stopped;
 }
@@ -201,7 +201,7 @@ bool good_key(struct sema *s, struct value key, struct span span) {
     bool mutable = key.kind == VALUE_LIST || key.kind == VALUE_DICT;
     if (key.kind == VALUE_BUFFER || (!mutable && value_is_static(key))) return true;
     if (mutable)
-        sema_error(s, span, E0204, "a %s cannot be a key; use a tuple", value_kind_name(key));
+        sema_error(s, span, E0204, "%s cannot be a key; use a tuple", value_a_kind(key));
     else
         sema_error(s, span, E0204,
                    "a dict is looked up at compile time, and this key is known on the device only");

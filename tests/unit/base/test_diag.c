@@ -233,6 +233,20 @@ static void demoted_errors_come_back_once(void **state) {
     assert_null(strstr(strstr(text, "error: m") + 1, "error: m"));
 }
 
+/* Switched off, they are neither shown nor counted, and still come back. */
+static void demoted_errors_can_be_switched_off(void **state) {
+    struct diag *d = on(state, "abc");
+    diag_set(d, "all", DIAG_OFF);
+    diag_report(d, (struct span){0, 1}, E0101, "m");
+    diag_demote(d, 0, W_ARCH, "left out: ");
+    assert_int_equal(diag_warnings(d), 0);
+    assert_string_equal(text_of(state, d), "");
+    diag_restore(d);
+    assert_int_equal(diag_errors(d), 1);
+    assert_int_equal(diag_warnings(d), 0);
+    assert_non_null(strstr(text_of(state, d), "error: m [E0101]"));
+}
+
 static void codes_are_found_by_their_text(void **state) {
     (void)state;
     for (int i = 0; i < DIAG_CODE_COUNT; i++) {
@@ -256,6 +270,7 @@ int main(void) {
         T(remarks_are_kept_apart),
         T(messages_are_harmless),
         T(demoted_errors_come_back_once),
+        T(demoted_errors_can_be_switched_off),
         T(codes_are_found_by_their_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
