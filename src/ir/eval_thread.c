@@ -2,8 +2,7 @@
  *
  * Iterations run in order, each in the thread that owns it: by the domain's layout; without one by
  * number, if there are as many iterations as threads. What an iteration writes to variables and
- * local arrays lasts for that iteration, unless there are as many iterations as threads (README
- * decisions 17 and 42). */
+ * local arrays lasts for that iteration, unless there are as many iterations as threads. */
 #include "ir/eval_state.h"
 #include <string.h>
 

@@ -19,7 +19,7 @@ enum expr_kind {
     EXPR_FLOAT,
     EXPR_VAR,
     EXPR_OP,     /* function of functions.def applied to arguments */
-    EXPR_CAST,   /* one argument, converted to dtype (README decision 40) */
+    EXPR_CAST,   /* one argument, converted to dtype */
     EXPR_SELECT, /* arguments: condition, then, otherwise; only the chosen one is evaluated */
     EXPR_LOAD,   /* element of a buffer; arguments are the indices, one an axis (TILE … SCHEDULED) */
     EXPR_ELEMENT /* element of a register array; one argument, the index (KERNEL) */
@@ -176,7 +176,7 @@ struct expr_names {
 };
 struct expr *expr_read(struct cursor *c, const struct expr_names *names);
 
-/* -- arith.c: element arithmetic as the GPU does it (README decisions 15, 16, 39-41) --------------- */
+/* -- arith.c: element arithmetic as the GPU does it --------------------------------------- */
 union scalar {
     int64_t i;  /* integers: sign- or zero-extended; bool 0/1 */
     double f;   /* floats: a value that the dtype represents exactly */

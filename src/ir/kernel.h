@@ -102,7 +102,7 @@ struct kernel_code {
     struct var *lane, *warp; /* set by K_VARs at the body's start; NULL if unused */
     VEC(struct buffer *) locals; /* LOCAL buffers that are reached by address; others are arrays */
     int32_t registers; /* estimate, for launch bounds and --explain */
-    /* by global buffer id: the widest access in bytes, 0 if none (README decision 33) */
+    /* by global buffer id: the widest access in bytes, 0 if none */
     int32_t *alignment;
 };
 

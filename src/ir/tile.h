@@ -185,7 +185,7 @@ struct kernel { /* one launch */
 };
 
 enum param_kind { PARAM_TENSOR, PARAM_SCALAR, PARAM_DIM };
-struct param { /* of the C launcher, in its order (README decision 45) */
+struct param { /* of the C launcher, in its order */
     enum param_kind kind;
     struct sym *name;
     struct buffer *buffer; /* TENSOR */

@@ -1,6 +1,6 @@
 /* split.c: divides MAPs whose iterations exchange data through shared memory.
  *
- * Hand-indexed shared memory has the order of the text (README decision 38), also within
+ * Hand-indexed shared memory has the order of the text, also within
  * T.Parallel: `S[i] = x` before `y = S[n - i]` means all stores before all loads. No barrier can
  * stand inside a MAP, so it becomes two with the statements before and after. LETs that both need
  * are computed twice; what cannot be computed twice, or an exchange within one statement, is an

@@ -1,7 +1,7 @@
 /* types.c: the types of elements: where two meet, what a literal becomes, how a value is read.
  *
  * A number of compile time has no type of its own; it adopts the type of what it meets, and is an
- * error if it does not fit there. Everything else follows README decision 15. */
+ * error if it does not fit there. Everything else follows lang/reference.md, "Types". */
 #include "sema/builder.h"
 #include <math.h>
 

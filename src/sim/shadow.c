@@ -4,7 +4,7 @@
  * A warp has a clock that moves at each barrier and __syncwarp; warp w has seen the accesses of
  * warp v before v's clock seen[w][v]. Lanes of one warp count as unordered until the clock moves:
  * nothing promises that they run in step. Two writes of the same bytes with the same value are no
- * race (README decision 37: a plain store is carried out by every thread). */
+ * race: a plain store is carried out by every thread. */
 #include "sim/internal.h"
 #include <string.h>
 
