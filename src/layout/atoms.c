@@ -13,8 +13,8 @@ enum { WARPS_MAX = 32 };
 struct group {
     struct buffer *accumulator;
     struct stmt *first;
-    bool tensor;       /* some gemm of it has an instruction */
-    int rows, columns; /* instruction tiles along m and n */
+    const struct mma_row *row; /* of the last gemm of it that has an instruction, or NULL */
+    int rows, columns;         /* instruction tiles along m and n */
     int m, n, depth;
     bool reduced[2];   /* reduced along axis 0, 1 */
     bool feeds, fed;   /* becomes an A operand; has a register A operand */
@@ -104,7 +104,7 @@ static void join_group(struct work *w, struct stmt *s) {
     if (s->gemm.a.buffer->scope == SCOPE_FRAGMENT) g->fed = true;
     if (s->gemm.atom < 0) return;
     const struct mma_row *r = mma_row(s->gemm.atom);
-    g->tensor = true;
+    g->row = r;
     g->rows = (s->gemm.m + r->m - 1) / r->m;
     g->columns = (s->gemm.n + r->n - 1) / r->n;
 }
@@ -219,7 +219,7 @@ static const char *policy_name(unsigned policies) {
 
 static void refuse(struct work *w, const struct group *g) {
     struct diag *d = w->m->diag;
-    const struct mma_row *r = mma_row(g->first->gemm.atom);
+    const struct mma_row *r = g->row;
     diag_report(d, g->first->span, E0501,
                 "%d threads (%d warps) do not divide the %dx%d tile of '%s' with policy %s: it has "
                 "%d row%s and %d column%s of %dx%d instruction tiles; threads may be %s",
@@ -234,7 +234,7 @@ static void refuse(struct work *w, const struct group *g) {
 
 static void partition_group(struct work *w, struct group *g) {
     int warps = w->k->threads / 32;
-    if (!g->tensor) {
+    if (!g->row) {
         g->row_warps = warps;
         g->column_warps = 1;
         return;

@@ -69,10 +69,11 @@ static int64_t integer_end(enum dtype t, bool greatest) {
     return greatest ? (int64_t)(~(uint64_t)0 >> (64 - bits)) : 0;
 }
 
-/* The value that changes nothing. */
+/* The value that changes nothing: below zero for the largest absolute value, too, since what is
+ * there already may be. */
 static struct expr *identity(struct plan *p, enum reduce_op op, enum dtype t) {
     struct exprs *x = p->m->exprs;
-    bool ends = op == REDUCE_MAX || op == REDUCE_MIN;
+    bool ends = op == REDUCE_MAX || op == REDUCE_ABSMAX || op == REDUCE_MIN;
     if (dtype_is_float(t))
         return expr_float(x,
                           !ends              ? 0
