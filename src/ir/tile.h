@@ -265,6 +265,9 @@ struct access {
 /* Calls visit for each access of s, nested statements included, in execution order. */
 void stmt_accesses(struct module *m, const struct stmt *s,
                    void (*visit)(const struct access *a, void *data), void *data);
+/* The same without working out the boxes: `region` and `exact` say nothing. */
+void stmt_buffers(struct module *m, const struct stmt *s,
+                  void (*visit)(const struct access *a, void *data), void *data);
 /* Calls visit for each expression held directly by s (not by nested statements). */
 void stmt_expressions(struct stmt *s, void (*visit)(struct expr **e, void *data), void *data);
 /* Calls visit for s and all nested statements, outermost first. */

@@ -100,6 +100,7 @@ struct walk {
     struct module *m;
     void (*visit)(const struct access *a, void *data);
     void *data;
+    bool plain; /* indices do not matter */
     VEC(struct bound) bounds;
     VEC(struct var *) lets; /* LETs met so far, replaced in indices by … */
     VEC(struct expr *) values;
@@ -160,7 +161,7 @@ static struct stretch stretch_of(struct walk *w, const struct expr *atom, int64_
 
 /* Adds the varying terms to the box [0, *extent); false if it has no end. */
 static bool stretch_box(struct stretch *s, int count, int64_t *low, int64_t *extent, bool *exact) {
-    qsort(s, (size_t)count, sizeof *s, by_coefficient);
+    if (count > 1) qsort(s, (size_t)count, sizeof *s, by_coefficient);
     for (int i = 0; i < count; i++) {
         int64_t c = s[i].coefficient, first, last, size = llabs(c);
         if (s[i].lo == INT64_MIN || s[i].hi == INT64_MAX || c == INT64_MIN ||
@@ -222,7 +223,7 @@ static void emit(struct walk *w, struct buffer *b, unsigned kinds, const struct 
 static void touch_region(struct walk *w, const struct region *r, unsigned kinds, bool exact) {
     struct access a = {.region = *r, .exact = exact && !w->guards};
     w->used = 0;
-    for (int i = 0; i < r->buffer->rank; i++) {
+    for (int i = 0; i < r->buffer->rank && !w->plain; i++) {
         struct box box = widen(w, r->buffer, i, r->base[i], r->extent[i]);
         a.region.base[i] = box.base;
         a.region.extent[i] = box.extent;
@@ -236,7 +237,7 @@ static void touch_element(struct walk *w, struct buffer *b, struct expr *const *
     struct access a = {.exact = exact && !w->guards, .index = index};
     a.region.buffer = b;
     w->used = 0;
-    for (int i = 0; i < b->rank; i++) {
+    for (int i = 0; i < b->rank && !w->plain; i++) {
         struct box box = widen(w, b, i, index[i], 1);
         a.region.base[i] = box.base;
         a.region.extent[i] = box.extent;
@@ -399,5 +400,11 @@ static void walk_list(struct walk *w, const struct block *b) {
 void stmt_accesses(struct module *m, const struct stmt *s,
                    void (*visit)(const struct access *a, void *data), void *data) {
     struct walk w = {.m = m, .visit = visit, .data = data};
+    walk_stmt(&w, s);
+}
+
+void stmt_buffers(struct module *m, const struct stmt *s,
+                  void (*visit)(const struct access *a, void *data), void *data) {
+    struct walk w = {.m = m, .visit = visit, .data = data, .plain = true};
     walk_stmt(&w, s);
 }

@@ -140,8 +140,8 @@ static void follow(struct work *w, bool *reached) {
         for (int i = 0; i < w->others.count; i++) {
             if (w->others.at[i]->kind == STMT_REDUCE) continue;
             f.reads = false;
-            stmt_accesses(w->m, w->others.at[i], note_read, &f);
-            if (f.reads) stmt_accesses(w->m, w->others.at[i], note_write, &f);
+            stmt_buffers(w->m, w->others.at[i], note_read, &f);
+            if (f.reads) stmt_buffers(w->m, w->others.at[i], note_write, &f);
         }
     }
 }

@@ -233,7 +233,7 @@ static void note_write(const struct access *a, void *data) {
 
 bool statement_writes(struct plan *p, const struct stmt *s, const struct buffer *b) {
     struct writes w = {b, false};
-    stmt_accesses(p->m, s, note_write, &w);
+    stmt_buffers(p->m, s, note_write, &w);
     return w.found;
 }
 

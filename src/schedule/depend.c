@@ -41,7 +41,7 @@ static void find_writer(const struct access *a, void *data) {
 
 bool block_writes(struct module *m, const struct block *body, const struct buffer *b) {
     struct writer w = {.buffer = buffer_storage(b)};
-    for (const struct stmt *s = body->first; s; s = s->next) stmt_accesses(m, s, find_writer, &w);
+    for (const struct stmt *s = body->first; s; s = s->next) stmt_buffers(m, s, find_writer, &w);
     return w.found != NULL;
 }
 

@@ -123,7 +123,7 @@ static void writes_operand(const struct access *a, void *data) {
 static bool repeatable(const struct division *d, const struct stmt *let) {
     if (let->kind != STMT_LET || let->let.var->kind != VAR_LET) return false;
     struct written w = {.e = let->let.value};
-    stmt_accesses(d->hazards->module, d->map, writes_operand, &w);
+    stmt_buffers(d->hazards->module, d->map, writes_operand, &w);
     return !w.found;
 }
 
