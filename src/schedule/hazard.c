@@ -10,6 +10,7 @@
  * so an event keeps the distance of its slot from the iteration, which falls by one at the back
  * edge. Other indices that a loop changes are forgotten there: they may be anything. */
 #include "hazard.h"
+#include <limits.h>
 
 enum { COMPLETE = INT32_MAX };
 
@@ -50,26 +51,49 @@ static bool slots_differ(struct slot a, struct slot b) {
 
 /* -- Conflicts --------------------------------------------------------------------------------- */
 
-static bool disjoint(const struct event *e, const struct use *x, const struct use *y) {
-    if (x->access.buffer != y->access.buffer) return false;
+/* The axes along which they never meet while the indices mean the same. */
+static unsigned axes_apart(const struct use *x, const struct use *y) {
+    unsigned axes = 0;
+    if (x->access.buffer != y->access.buffer) return 0;
     for (int i = 0; i < x->access.buffer->rank; i++) {
         int64_t d;
-        if (e->forgotten >> i & 1) continue;
         if (!affine_difference(y->access.region.base[i], x->access.region.base[i], &d)) continue;
-        if (d >= x->access.region.extent[i] || -d >= y->access.region.extent[i]) return true;
+        if (d >= x->access.region.extent[i] || -d >= y->access.region.extent[i]) axes |= 1u << i;
     }
-    return false;
+    return axes;
 }
 
-static bool same_threads(const struct event *e, const struct use *x, const struct use *y) {
+/* Does one thread touch an element in both, while the indices along *fixed mean the same? */
+static bool same_threads(const struct use *x, const struct use *y, unsigned *fixed) {
+    *fixed = 0;
     if (x->access.buffer != y->access.buffer || x->map.kind != y->map.kind) return false;
     if (x->map.kind == MAP_UNKNOWN) return false;
     for (int i = 0; i < x->access.buffer->rank; i++) {
         if (x->map.axis[i] < 0 && y->map.axis[i] < 0) continue;
         if (x->map.axis[i] < 0 || y->map.axis[i] < 0) return false;
-        if (x->map.base[i] != y->map.base[i] || e->forgotten >> i & 1) return false;
+        if (x->map.base[i] != y->map.base[i]) return false;
+        *fixed |= 1u << i;
     }
     return x->map.kind == MAP_THREAD || thread_layouts_equal(&x->map.layout, &y->map.layout);
+}
+
+static struct relation relation_of(const struct use *x, const struct use *y) {
+    struct relation r = {.meet = (writes(x) || writes(y)) && x->root == y->root &&
+                                 !(x->atomic && y->atomic)};
+    if (!r.meet) return r;
+    r.apart = axes_apart(x, y);
+    r.own = same_threads(x, y, &r.fixed);
+    return r;
+}
+
+/* The same pairs meet in every run. */
+static const struct relation *relation(struct hazards *h, int first, int second) {
+    uint64_t pair = (uint64_t)first * (uint64_t)h->uses.count + (uint64_t)second;
+    struct related *known = &h->related[pair % (uint64_t)h->related_room];
+    if (known->first != first + 1 || known->second != second)
+        *known = (struct related){
+            first + 1, second, relation_of(&h->uses.at[first], &h->uses.at[second])};
+    return &known->relation;
 }
 
 static bool pair_folded(const struct hazards *h, const struct use *x, const struct use *y) {
@@ -79,13 +103,17 @@ static bool pair_folded(const struct hazards *h, const struct use *x, const stru
 
 enum conflict { CONFLICT_NONE, CONFLICT_OWN, CONFLICT_THREADS };
 
-static enum conflict conflict(struct hazards *h, const struct event *e, const struct use *y) {
-    const struct use *x = &h->uses.at[e->use];
-    if (!writes(x) && !writes(y)) return CONFLICT_NONE;
-    if (h->fold[0]) return pair_folded(h, x, y) ? CONFLICT_THREADS : CONFLICT_NONE;
-    if (x->root != y->root || (x->atomic && y->atomic)) return CONFLICT_NONE;
-    if (slots_differ(e->slot, slot_now(h, y)) || disjoint(e, x, y)) return CONFLICT_NONE;
-    return same_threads(e, x, y) ? CONFLICT_OWN : CONFLICT_THREADS;
+/* `slot` is that of the second use now. */
+static enum conflict conflict(struct hazards *h, const struct event *e, int second,
+                              struct slot slot) {
+    if (h->fold[0]) {
+        const struct use *x = &h->uses.at[e->use], *y = &h->uses.at[second];
+        bool folded = (writes(x) || writes(y)) && pair_folded(h, x, y);
+        return folded ? CONFLICT_THREADS : CONFLICT_NONE;
+    }
+    const struct relation *r = relation(h, e->use, second);
+    if (!r->meet || r->apart & ~e->forgotten || slots_differ(e->slot, slot)) return CONFLICT_NONE;
+    return r->own && !(r->fixed & e->forgotten) ? CONFLICT_OWN : CONFLICT_THREADS;
 }
 
 static int *find_slot(const struct hazards *h, int first, int second) {
@@ -182,7 +210,7 @@ static bool state_join(struct hazards *h, struct state *into, const struct state
 
 static struct state state_copy(struct hazards *h, const struct state *s) {
     struct state copy = state_new(h);
-    state_join(h, &copy, s);
+    for (int i = 0; i < s->events.count; i++) state_append(h, &copy, s->events.at[i]);
     copy.dead = s->dead;
     return copy;
 }
@@ -224,14 +252,10 @@ static void state_barrier(struct state *s) {
 static void state_forget(struct hazards *h, struct state *s, const struct var *v) {
     for (int i = 0; i < s->events.count; i++) {
         struct event *e = &s->events.at[i];
-        const struct access *a = &h->uses.at[e->use].access;
-        for (int k = 0; k < a->buffer->rank; k++) {
-            const struct expr *x = a->region.base[k];
-            bool changed = v ? expr_uses_var(x, v)
-                             : expr_uses_kind(x, VAR_LOOP) || expr_uses_kind(x, VAR_LET) ||
-                                   expr_uses_kind(x, VAR_MUTABLE) || expr_has_load(x);
-            if (changed) e->forgotten |= 1u << k;
-        }
+        const struct use *u = &h->uses.at[e->use];
+        if (!v) e->forgotten |= u->moving;
+        for (int k = 0; v && k < u->access.buffer->rank; k++)
+            if (expr_uses_var(u->access.region.base[k], v)) e->forgotten |= 1u << k;
     }
 }
 
@@ -246,11 +270,13 @@ static void run_children(struct hazards *h, int parent, bool otherwise, struct s
 
 static void touch(struct hazards *h, int node, struct state *s) {
     int end = h->first_use[h->divergent[node] ? h->outline.nodes.at[node].end : node + 1];
-    for (int i = h->first_use[node]; i < end; i++)
+    for (int i = h->first_use[node]; i < end; i++) {
+        struct slot slot = slot_now(h, &h->uses.at[i]);
         for (int k = 0; k < s->events.count; k++) {
-            enum conflict c = conflict(h, &s->events.at[k], &h->uses.at[i]);
+            enum conflict c = conflict(h, &s->events.at[k], i, slot);
             if (c != CONFLICT_NONE) record(h, &s->events.at[k], &h->uses.at[i], c);
         }
+    }
     for (int i = h->first_use[node]; i < end; i++) {
         const struct use *u = &h->uses.at[i];
         state_add(
@@ -316,7 +342,7 @@ static void run_loop(struct hazards *h, int node, struct state *s) {
     enter_loop(h, node, s);
     struct state head = state_copy(h, s), out = state_new(h);
     bool grew = true;
-    for (int pass = 0; grew; pass++) {
+    for (int pass = 0; grew && h->found.count <= h->enough; pass++) {
         struct jumps j = {.leave = state_new(h), .again = state_new(h)};
         struct state body = state_copy(h, &head);
         for (int i = 0; i < h->counters.count; i++)
@@ -397,13 +423,14 @@ static void run_node(struct hazards *h, int node, struct state *s, struct jumps 
 static void run_children(struct hazards *h, int parent, bool otherwise, struct state *s,
                          struct jumps *j) {
     int end = parent < 0 ? h->outline.nodes.count : h->outline.nodes.at[parent].end;
-    for (int i = parent + 1; i < end && !s->dead; i = h->outline.nodes.at[i].end)
+    for (int i = parent + 1; i < end && !s->dead && h->found.count <= h->enough;
+         i = h->outline.nodes.at[i].end)
         if (h->outline.nodes.at[i].otherwise == otherwise) run_node(h, i, s, j);
 }
 
 /* -- Entry points ------------------------------------------------------------------------------ */
 
-int hazards_find(struct hazards *h, struct hazard const **list) {
+int hazards_count(struct hazards *h, int enough) {
     struct state s = state_new(h);
     struct jumps none = {.leave = state_new(h), .again = state_new(h)};
     s.dead = false;
@@ -413,11 +440,16 @@ int hazards_find(struct hazards *h, struct hazard const **list) {
     }
     memset(h->found_slot, 0, sizeof *h->found_slot * (size_t)h->found_room);
     h->found.count = 0;
+    h->enough = enough;
     run_children(h, -1, false, &s, &none);
     state_free(h, &none.leave);
     state_free(h, &none.again);
     state_free(h, &s);
-    if (!list) return h->found.count;
+    return h->found.count;
+}
+
+int hazards_find(struct hazards *h, struct hazard const **list) {
+    hazards_count(h, INT_MAX);
     struct hazard *copy = arena_array(h->arena, struct hazard, h->found.count + 1);
     for (int i = 0; i < h->found.count; i++) copy[i] = h->found.at[i];
     *list = copy;
@@ -431,7 +463,7 @@ void hazards_fold(struct hazards *h, const struct buffer *x, const struct buffer
 
 bool hazards_ordered(struct hazards *h, const struct buffer *x, const struct buffer *y) {
     hazards_fold(h, x, y);
-    int count = hazards_find(h, NULL);
+    int count = hazards_count(h, 0);
     hazards_fold(h, NULL, NULL);
     return count == 0;
 }

@@ -22,6 +22,7 @@ struct use { /* one access to memory that threads share */
     const struct buffer *root; /* the storage: views looked through */
     unsigned kind;
     bool async, atomic;
+    unsigned moving; /* axes whose index is not fixed for the whole kernel */
     struct thread_map map;
 };
 
@@ -57,6 +58,19 @@ struct state {
     int *last; /* by use: 1 + place of its last event; NULL while there was no event */
 };
 
+/* What two uses have to do with each other, whatever came between them. */
+struct relation {
+    bool meet;      /* both may touch an element, and one writes */
+    bool own;       /* the same thread does, as long as the indices along `fixed` mean the same */
+    unsigned apart; /* axes that keep them apart as long as their indices mean the same */
+    unsigned fixed;
+};
+struct related {
+    int first, second; /* use + 1, use */
+    struct relation relation;
+};
+enum { MOST_RELATED = 1 << 13 };
+
 struct hazards {
     struct module *module;
     struct arena *arena;
@@ -72,6 +86,9 @@ struct hazards {
     VEC(struct hazard) found;
     int *found_slot; /* by both nodes: 1 + place in `found`; open addressing, at most half full */
     int found_room;
+    int enough;              /* a run ends when it has found more */
+    struct related *related; /* by pair of uses, what came last at its place: a cache */
+    int related_room;
     VEC(struct state) spare;      /* storage of states that are no longer needed */
     const struct buffer *fold[2]; /* only hazards between these two count; NULL: all */
 };

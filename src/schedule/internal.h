@@ -184,6 +184,8 @@ struct fence {
 struct fence *hazards_fence(struct hazards *h, int place);
 /* Runs through the kernel with the fences; the hazards found are in *list, each pair once. */
 int hazards_find(struct hazards *h, struct hazard const **list);
+/* Their number; one beyond `enough` may be too low. */
+int hazards_count(struct hazards *h, int enough);
 /* Could x and y share storage: does something order every access of one against each of the other?
  */
 bool hazards_ordered(struct hazards *h, const struct buffer *x, const struct buffer *y);

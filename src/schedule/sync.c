@@ -7,6 +7,7 @@
  * barrier: those come first, with the number of groups that may stay open counted exactly. */
 #include "internal.h"
 #include "schedule.h"
+#include <limits.h>
 #include <stdlib.h>
 
 static bool encloses(const struct outline *o, int outer, int node) {
@@ -77,7 +78,8 @@ static void try_place(struct hazards *h, int place, bool *tried, struct choice *
     if (tried[place] || f->barrier) return;
     tried[place] = true;
     f->barrier = true;
-    struct choice c = {.place = place, .left = hazards_find(h, NULL)};
+    int enough = best->place < 0 ? INT_MAX : best->left; /* more is no better */
+    struct choice c = {.place = place, .left = hazards_count(h, enough)};
     f->barrier = false;
     if (better(hazards_outline(h), c, *best)) *best = c;
 }
@@ -159,7 +161,7 @@ static void drop_needless(struct hazards *h, struct placed p) {
         struct fence *f = hazards_fence(h, i);
         if (!f->barrier || i == p.last) continue;
         f->barrier = false;
-        f->barrier = hazards_find(h, NULL) > 0;
+        f->barrier = hazards_count(h, 0) > 0;
     }
 }
 

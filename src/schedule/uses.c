@@ -147,9 +147,15 @@ struct thread_map map_of_access(const struct hazards *h, const struct stmt *s,
 
 /* -- Uses -------------------------------------------------------------------------------------- */
 
+struct seen {
+    int node;
+    struct access access;
+};
+
 struct gather {
     struct hazards *hazards;
     int node, unit;
+    VEC(struct seen) seen; /* all accesses, by node */
     unsigned *kinds; /* of each global tensor: how it is accessed, */
     int *writes;     /* and by how many statements written; one that meets itself counts twice */
 };
@@ -184,9 +190,11 @@ static bool written_again(const struct outline *o, int node, const struct access
     return false;
 }
 
-static void note_global(const struct access *a, void *data) {
+static void note_access(const struct access *a, void *data) {
     struct gather *g = data;
     int id = buffer_storage(a->buffer)->id;
+    if (a->buffer->scope == SCOPE_GLOBAL || a->buffer->scope == SCOPE_SHARED)
+        vec_push(g->hazards->arena, &g->seen, ((struct seen){g->node, *a}));
     if (a->buffer->scope != SCOPE_GLOBAL) return;
     g->kinds[id] |= a->kind;
     if (a->kind & ACCESS_WRITE)
@@ -199,8 +207,18 @@ static bool is_shared(const struct gather *g, const struct buffer *root) {
     return (g->kinds[root->id] & ACCESS_READ) || g->writes[root->id] > 1;
 }
 
-static void gather_use(const struct access *a, void *data) {
-    struct gather *g = data;
+static unsigned moving_axes(const struct region *r) {
+    unsigned axes = 0;
+    for (int k = 0; k < r->buffer->rank; k++) {
+        const struct expr *x = r->base[k];
+        bool moves = expr_uses_kind(x, VAR_LOOP) || expr_uses_kind(x, VAR_LET) ||
+                     expr_uses_kind(x, VAR_MUTABLE) || expr_has_load(x);
+        if (moves) axes |= 1u << k;
+    }
+    return axes;
+}
+
+static void gather_use(const struct gather *g, const struct access *a) {
     struct hazards *h = g->hazards;
     const struct stmt *s = h->outline.nodes.at[g->node].stmt;
     const struct buffer *root = buffer_storage(a->buffer);
@@ -208,6 +226,7 @@ static void gather_use(const struct access *a, void *data) {
     struct use u = {.node = g->unit, .access = *a, .root = root, .kind = a->kind};
     u.async = s->kind == STMT_COPY && s->copy.async && a->kind == ACCESS_WRITE && !a->index;
     u.atomic = a->stmt->kind == STMT_ATOMIC && a->stmt->atomic.buffer == a->buffer;
+    u.moving = moving_axes(&a->region);
     u.map = map_of_access(h, s, a);
     vec_push(h->arena, &h->uses, u);
 }
@@ -226,9 +245,9 @@ static void gather_uses(struct hazards *h) {
     g.writes = arena_array(h->arena, int, h->kernel->function->buffer_count + 1);
     for (int i = 0; i < count; i++) {
         g.node = i;
-        node_accesses(h->module, &h->outline.nodes.at[i], note_global, &g);
+        node_accesses(h->module, &h->outline.nodes.at[i], note_access, &g);
     }
-    for (int i = 0; i < count; i++) {
+    for (int i = 0, next = 0; i < count; i++) {
         if (i >= inside) {
             g.unit = i;
             h->divergent[i] = is_divergent(h, h->outline.nodes.at[i].stmt);
@@ -236,7 +255,8 @@ static void gather_uses(struct hazards *h) {
         }
         g.node = i;
         h->first_use[i] = h->uses.count;
-        node_accesses(h->module, &h->outline.nodes.at[i], gather_use, &g);
+        for (; next < g.seen.count && g.seen.at[next].node == i; next++)
+            gather_use(&g, &g.seen.at[next].access);
     }
     h->first_use[count] = h->uses.count;
 }
@@ -301,6 +321,9 @@ struct hazards *hazards_new(struct module *m, struct arena *scratch, struct kern
     h->first_use = arena_array(scratch, int, count + 1);
     for (int i = 0; i < 2 * count; i++) h->fences[i].wait = -1;
     gather_uses(h);
+    int64_t pairs = (int64_t)h->uses.count * h->uses.count + 1;
+    h->related_room = pairs < MOST_RELATED ? (int)pairs : MOST_RELATED;
+    h->related = arena_array(scratch, struct related, h->related_room);
     find_counters(h);
     return h;
 }
