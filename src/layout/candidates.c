@@ -79,10 +79,23 @@ static double places(int rank, const int32_t *extent, const struct split *s) {
     return n;
 }
 
+static uint64_t hash_of(const struct layout *l) {
+    uint64_t hash = (uint64_t)l->reps;
+    for (int a = 0; a < l->rank; a++)
+        for (int i = 0; i < l->axis[a].count; i++) {
+            const struct digit *d = &l->axis[a].digit[i];
+            hash = (hash ^ (uint64_t)d->radix << 32 ^ (uint64_t)d->stride << 4 ^ d->space) *
+                   0x9e3779b97f4a7c15u;
+        }
+    return hash;
+}
+
 void add_candidate(struct plan *p, struct candidates *c, const struct layout *l) {
+    uint64_t hash = hash_of(l);
     for (int i = 0; i < c->layouts.count; i++)
-        if (layout_equal(&c->layouts.at[i], l)) return;
+        if (c->hashes.at[i] == hash && layout_equal(&c->layouts.at[i], l)) return;
     vec_push(p->arena, &c->layouts, *l);
+    vec_push(p->arena, &c->hashes, hash);
 }
 
 struct sweep {

@@ -25,50 +25,42 @@ int view_vector(const struct view *v, const struct layout *domain) {
     return n;
 }
 
-/* A lane digit of a domain, and what one step of it moves. */
-struct lane_step {
-    int32_t stride, radix, weight;
-    int axis; /* -1: a copy */
-};
-
-struct lane_steps {
-    int count;
-    struct lane_step at[LAYOUT_RANK * LAYOUT_DIGITS + LAYOUT_REPS];
-};
-
-static struct lane_steps lane_steps(const struct layout *l) {
-    struct lane_steps s = {.count = 0};
-    for (int a = 0; a < l->rank; a++) {
-        int32_t weight = 1;
-        for (int i = 0; i < l->axis[a].count; i++) {
-            const struct digit *d = &l->axis[a].digit[i];
-            if (d->space == SPACE_LANE)
-                s.at[s.count++] = (struct lane_step){d->stride, d->radix, weight, a};
-            weight *= d->radix;
-        }
+/* The coordinates along an axis at which lanes of warp 0 start; those inside the tile are kept. */
+static int lane_coordinates(const struct layout_axis *a, int64_t *coordinate) {
+    int count = 1, kept = 0;
+    int64_t weight = 1;
+    coordinate[0] = 0;
+    for (int i = 0; i < a->count; i++) {
+        const struct digit *d = &a->digit[i];
+        for (int n = count, step = 1; d->space == SPACE_LANE && step < d->radix; step++)
+            for (int j = 0; j < n; j++) coordinate[count++] = coordinate[j] + step * weight;
+        weight *= d->radix;
     }
-    for (int i = 0; i < l->reps; i++)
-        if (l->rep[i].space == SPACE_LANE)
-            s.at[s.count++] = (struct lane_step){l->rep[i].stride, l->rep[i].radix, 0, -1};
-    return s;
+    for (int i = 0; i < count; i++)
+        if (coordinate[i] < a->extent) coordinate[kept++] = coordinate[i];
+    return kept;
 }
 
-/* The offset in elements at which lane `lane` of warp 0 starts; false outside the tile. */
-static bool lane_start(const struct layout *l, const struct lane_steps *s, const struct view *v,
-                       int lane, int64_t *offset) {
-    int64_t coordinate[LAYOUT_RANK] = {0};
-    *offset = 0;
-    for (int i = 0; i < s->count; i++) {
-        const struct lane_step *step = &s->at[i];
-        int32_t digit = lane / step->stride % step->radix;
-        if (!digit) continue;
-        if (step->axis < 0) return false;
-        int64_t moved = (int64_t)digit * step->weight;
-        coordinate[step->axis] += moved;
-        *offset += moved * v->coefficient[step->axis];
-        if (coordinate[step->axis] >= l->axis[step->axis].extent) return false;
+/* How many lanes of warp 0 have work; copies do not count. */
+static int lanes_at_work(const struct layout *l) {
+    int64_t coordinate[32];
+    int lanes = 1;
+    for (int a = 0; a < l->rank; a++) lanes *= lane_coordinates(&l->axis[a], coordinate);
+    return lanes;
+}
+
+/* The offsets in elements at which they start. Later axes innermost: so most ascend. */
+static int lane_offsets(const struct layout *l, const struct view *v, int64_t *offset) {
+    int64_t coordinate[32];
+    int lanes = 1;
+    offset[0] = 0;
+    for (int a = l->rank - 1; a >= 0; a--) {
+        int count = lane_coordinates(&l->axis[a], coordinate), n = lanes;
+        for (int i = 1; i < count; i++)
+            for (int j = 0; j < n; j++)
+                offset[lanes++] = offset[j] + coordinate[i] * v->coefficient[a];
     }
-    return true;
+    return lanes;
 }
 
 /* Iterations of some axis read the same element again. */
@@ -98,19 +90,16 @@ static double memory_cost(const struct plan *p, const struct view *v, const stru
     int bytes = dtype_bytes(v->buffer->dtype);
     if (!v->affine) return p->warps * registers * (1 + 32.0 * COST_SECTOR);
     int vector = view_vector(v, domain);
-    int64_t address[32], at;
-    int lanes = 0;
-    struct lane_steps steps = lane_steps(domain);
-    for (int lane = 0; lane < 32; lane++)
-        if (lane_start(domain, &steps, v, lane, &at)) address[lanes++] = at * bytes;
+    int64_t address[32];
     if (v->buffer->scope == SCOPE_SHARED) {
-        double wavefronts = lanes * bytes * vector / 128.0;
+        double wavefronts = lanes_at_work(domain) * bytes * vector / 128.0;
         return p->warps * registers / vector * (1 + (wavefronts < 1 ? 1 : wavefronts));
     }
     double sector_cost = is_reread(v, domain) ? COST_SECTOR / 2.0 : COST_SECTOR;
     int64_t lowest = 0;
+    int lanes = lane_offsets(domain, v, address);
     for (int i = 0; i < lanes; i++) lowest = address[i] < lowest ? address[i] : lowest;
-    for (int i = 0; i < lanes; i++) address[i] -= lowest;
+    for (int i = 0; i < lanes; i++) address[i] = (address[i] - lowest) * bytes;
     int sectors = layout_sectors(address, lanes, bytes * vector);
     double request = 1 + sector_cost * sectors + lines_of(address, lanes);
     return p->warps * registers / vector * request;

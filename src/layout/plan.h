@@ -52,6 +52,7 @@ struct staged {
 
 struct candidates {
     VEC(struct layout) layouts;
+    VEC(uint64_t) hashes; /* of each; most layouts differ by them */
 };
 
 struct plan {

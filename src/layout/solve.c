@@ -137,7 +137,7 @@ static unsigned run_axes(const struct site *s) {
 static void offer_partitions(struct plan *p, struct site *s, struct choice *c) {
     const struct domain *d = site_domain(s);
     struct candidates *all = &p->partitions;
-    all->layouts.count = 0;
+    all->layouts.count = all->hashes.count = 0;
     add_partitions(p, all, d->rank, d->extent, run_axes(s));
     for (int i = 0; i < all->layouts.count; i++)
         if (!too_wide(s, &all->layouts.at[i])) offer_domain(p, s, c, &all->layouts.at[i]);

@@ -227,6 +227,7 @@ struct place layout_place(const struct layout *l, const int64_t *coordinate) {
 /* Adds to the coordinates what a value of one space says of them. */
 static bool read_space(const struct layout *l, enum space s, int64_t value, int64_t *coordinate) {
     struct term terms[TERMS];
+    if (value == 0) return true;
     for (int i = layout_terms(l, s, terms) - 1; i >= 0; i--) {
         int64_t digit = value / terms[i].stride;
         if (digit >= terms[i].radix) return false;
