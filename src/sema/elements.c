@@ -46,6 +46,10 @@ static struct value apply(struct sema *s, enum function fn, int count, const str
         type = DTYPE_F32;
         for (int i = 0; i < count; i++) arg[i] = expr_cast(s->exprs, arg[i], type);
     }
+    if (fn == FN_NEXTAFTER && dtype_bits(type) < 32)
+        return sema_bad(s, span, E0401,
+                        "'%s' of '%s' is not supported yet; 'float32' and 'float64' are", name,
+                        dtype_spelling(type));
     int64_t n;
     if ((fn == FN_TRUNCDIV || fn == FN_TRUNCMOD) && expr_is_int(arg[1], &n) && n == 0)
         return sema_bad(s, span, E0317, "the divisor of '%s' is 0", name);
