@@ -75,7 +75,11 @@ void diag_report(struct diag *d, struct span span, enum diag_code code, const ch
     bool promoted = warning && d->state[code] == DIAG_AS_ERROR;
     bool error = promoted || !warning;
     d->last = NULL;
-    if ((warning && d->state[code] == DIAG_OFF) || (error && diag_full(d))) return;
+    if (warning && d->state[code] == DIAG_OFF) return;
+    if (error && diag_full(d)) {
+        d->dropped++;
+        return;
+    }
     va_list arguments;
     va_start(arguments, format);
     struct diag_entry *e = arena_make(d->arena, struct diag_entry);
@@ -85,7 +89,10 @@ void diag_report(struct diag *d, struct span span, enum diag_code code, const ch
     e->span = span;
     e->message = arena_vprintf(d->arena, format, arguments);
     va_end(arguments);
-    if (!enter(d, e)) return;
+    if (!enter(d, e)) {
+        d->dropped += error;
+        return;
+    }
     vec_push(d->arena, &d->entries, e);
     d->last = e;
     if (error)
@@ -121,7 +128,7 @@ void diag_remark(struct diag *d, struct span span, const char *topic, const char
     vec_push(d->arena, &d->remarks, r);
 }
 
-int diag_errors(const struct diag *d) { return d->errors; }
+int diag_errors(const struct diag *d) { return d->errors + d->dropped; }
 int diag_warnings(const struct diag *d) { return d->warnings; }
 bool diag_full(const struct diag *d) { return d->limit && d->errors >= d->limit; }
 
@@ -169,7 +176,10 @@ bool diag_hidden(const struct diag *d, const struct diag_entry *e) {
     return e->was && !e->error && d->state[e->code] == DIAG_OFF;
 }
 
-int diag_mark(const struct diag *d) { return d->entries.count; }
+int diag_mark(struct diag *d) {
+    d->dropped_before = d->dropped;
+    return d->entries.count;
+}
 
 void diag_demote(struct diag *d, int mark, enum diag_code code, const char *prefix) {
     for (int i = mark; i < d->entries.count; i++) {
@@ -183,6 +193,7 @@ void diag_demote(struct diag *d, int mark, enum diag_code code, const char *pref
         d->errors -= !e->error;
         d->warnings += !e->error && !diag_hidden(d, e);
     }
+    d->dropped = d->dropped_before;
     enter_again(d);
 }
 

@@ -39,7 +39,9 @@ void diag_fix(struct diag *d, struct span span, const char *replacement, const c
 void diag_remark(struct diag *d, struct span span, const char *topic, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-int diag_errors(const struct diag *d); /* warnings that became errors included */
+/* Warnings that became errors included, and so is what was dropped: more than before means that
+ * something failed since. */
+int diag_errors(const struct diag *d);
 int diag_warnings(const struct diag *d);
 bool diag_full(const struct diag *d); /* the limit of errors is reached: stop looking for more */
 
@@ -47,9 +49,9 @@ bool diag_full(const struct diag *d); /* the limit of errors is reached: stop lo
 bool diag_set(struct diag *d, const char *name, enum diag_state state);
 void diag_set_limit(struct diag *d, int errors); /* 0: none */
 
-/* Errors reported after `mark` become warnings of `code`, each message behind `prefix`: what an
+/* Errors reported after the last `mark` become warnings of `code`, each message behind `prefix`: what an
  * architecture that was not asked for by name cannot take does not stop the others. */
-int diag_mark(const struct diag *d);
+int diag_mark(struct diag *d);
 void diag_demote(struct diag *d, int mark, enum diag_code code, const char *prefix);
 
 /* Takes back what diag_demote did; what is then said twice is said once. */

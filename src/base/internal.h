@@ -47,6 +47,7 @@ struct diag {
     struct diag_entry **seen; /* open hash table of `entries` */
     int seen_room;
     int errors, warnings, limit;
+    int dropped, dropped_before; /* errors not entered, in all and before the last mark */
     enum diag_state state[DIAG_CODE_COUNT];
 };
 

@@ -28,6 +28,15 @@ static const char good[] =
     "                B[bx * block + i] = A[bx * block + i]\n"
     "    return main\n";
 
+/* A product whose warps divide no tile, said by a pass that runs for each architecture. */
+static const char warps[] =
+    "@T.prim_func\ndef k(A: T.Tensor((64, 64), 'float32')):\n"
+    "    with T.Kernel(1, threads=96) as bx:\n"
+    "        a = T.alloc_shared((64, 16), 'float16')\n"
+    "        c = T.alloc_fragment((64, 64), 'float32')\n"
+    "        T.clear(a)\n        T.clear(c)\n"
+    "        T.gemm(a, a, c, transpose_B=True)\n        T.copy(c, A)\n";
+
 static void write_file(const char *name, const char *text) {
     FILE *f = fopen(name, "w");
 
@@ -66,6 +75,7 @@ static int fresh(void **state) {
     (void)state;
     if (chdir(directory) || system("rm -rf work && mkdir work") || chdir("work")) return 1;
     write_file("good.tile", good);
+    write_file("warps.tile", warps);
     write_file("bad.tile", "x = 1 +\n");
     return 0;
 }
@@ -99,6 +109,9 @@ static const struct {
     {"tilec --prefix='a b' -D N=1 good.tile", 2, "no beginning of a C name 'a b'"},
     {"tilec --file-prefix-map=abc -D N=1 good.tile", 2, "not of the form OLD=NEW 'abc'"},
     {"tilec --max-errors=x good.tile", 2, "not a number 'x'"},
+    {"tilec --arch=sm_80,sm_90a warps.tile", 1, "3 warps) do not divide"}, /* the same for both */
+    {"tilec --arch=all --max-errors=1 warps.tile", 1, "the limit of errors is reached"},
+    {"tilec warps.tile", 1, "3 warps) do not divide"},
     {"tilec - < good.tile", 2, "no output file for the input '-'"},
     {"tilec -D N=1 -o absent/x.cu good.tile", 2, "cannot write 'absent/x.cu'"},
     {"tilec -D N=1 -o /dev/full good.tile", 2, "cannot write '/dev/full'"},
