@@ -66,11 +66,14 @@ struct options {
     int start_at, stop_after; /* -1: not given */
     bool time_passes, dry_run, verbose;
     const char *nvcc, *ptxas;
+    struct verify_options *verify; /* NULL outside of `tilec verify` */
+    VEC(const char *) sizes;       /* of verify: [UNIT.]NAME=VALUE, stronger than the text */
 };
 
 /* Reads the command line. A request that prints and ends (--help, --print=…) or a usage error sets
  * *status and gives false. */
 bool options_parse(struct options *o, int argc, char **argv, int *status);
+const char *options_spelling(enum option_id id);
 void options_help(struct text *out);
 void options_list(struct text *out); /* one a line, for --print=options */
 void options_man(struct text *out);  /* the man page's list, in roff */
@@ -86,7 +89,7 @@ enum pass_id {
 struct compilation {
     struct arena *arena;
     struct interns *names;
-    struct source *source;
+    struct source *source; /* NULL: to be read from the options' input */
     struct diag *diag;
     const struct options *options;
     struct sema_options sema;
@@ -94,6 +97,7 @@ struct compilation {
     struct ast_module *ast;
     struct module *modules[MAX_ARCHS]; /* those that succeeded, ascending capability */
     int module_count;
+    const char *sizes; /* of a sweep, for messages about our own faults; NULL: none */
     double seconds[PASS_COUNT];
     struct text ir; /* what --emit=ir asked for */
     int ir_pass;    /* -1: none */
@@ -109,11 +113,14 @@ void passes_list(struct text *out);
  * ---------------------------------------------------------------------------------------- */
 /* Reads the source, runs all passes and prints the diagnostics. Gives an exit status. */
 int compile_modules(struct compilation *c);
+int compile_silently(struct compilation *c); /* the same, nothing printed about the source */
 
 /* -- verify.c
  * -------------------------------------------------------------------------------------- */
 /* `tilec verify …`: argv[0] is "verify". Gives an exit status. */
 int verify_main(struct arena *a, int argc, char **argv);
+/* One of the options that only verify has; false with *status after a message. */
+bool verify_option(struct options *o, enum option_id id, const char *value, int *status);
 
 /* -- files.c
  * --------------------------------------------------------------------------------------- */

@@ -56,10 +56,15 @@ static struct sym **symbols(struct compilation *c, const char *const *names, int
 static bool fill_sema_options(struct compilation *c) {
     const struct options *o = c->options;
     struct sema_options *s = &c->sema;
-    s->definitions = arena_array(c->arena, struct definition, o->definitions.count + 1);
-    s->definition_count = o->definitions.count;
-    for (int i = 0; i < o->definitions.count; i++)
-        if (!read_definition(c, o->definitions.at[i], &s->definitions[i])) return false;
+    int count = o->definitions.count;
+    s->definition_count = count + o->sizes.count;
+    s->definitions = arena_array(c->arena, struct definition, s->definition_count + 1);
+    for (int i = 0; i < s->definition_count; i++) {
+        bool always = i >= count;
+        const char *word = always ? o->sizes.at[i - count] : o->definitions.at[i];
+        if (!read_definition(c, word, &s->definitions[i])) return false;
+        s->definitions[i].always = always;
+    }
     s->entries = symbols(c, o->entries.at, o->entries.count);
     s->entry_count = o->entries.count;
     s->kernels = symbols(c, o->kernels.at, o->kernels.count);
@@ -117,9 +122,9 @@ static bool only_front(const struct options *o) {
     return o->emissions.count > 0;
 }
 
-int compile_modules(struct compilation *c) {
+int compile_silently(struct compilation *c) {
     const char *why = NULL;
-    c->source = source_read(c->arena, c->options->input, &why);
+    if (!c->source) c->source = source_read(c->arena, c->options->input, &why);
     if (!c->source) {
         fprintf(stderr, "tilec: error: cannot read '%s': %s\n", c->options->input, why);
         return EXIT_USAGE;
@@ -128,9 +133,13 @@ int compile_modules(struct compilation *c) {
     if (!apply_warnings(c) || !fill_sema_options(c)) return EXIT_USAGE;
     c->ir = text_new(c->arena);
     c->ir_pass = wanted_ir(c->options);
-    bool ok = passes_run(c);
-    print_diagnostics(c);
-    return ok ? EXIT_DONE : EXIT_SOURCE;
+    return passes_run(c) ? EXIT_DONE : EXIT_SOURCE;
+}
+
+int compile_modules(struct compilation *c) {
+    int status = compile_silently(c);
+    if (status != EXIT_USAGE) print_diagnostics(c);
+    return status;
 }
 
 static int compile(struct compilation *c) {
@@ -153,7 +162,7 @@ int main(int argc, char **argv) {
         status = compile(&c);
     }
     arena_free(a);
-    if (fflush(stdout) && status == EXIT_DONE) {
+    if ((fflush(stdout) || ferror(stdout)) && status == EXIT_DONE) {
         fputs("tilec: error: cannot write standard output\n", stderr);
         status = EXIT_USAGE;
     }

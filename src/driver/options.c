@@ -29,11 +29,9 @@ void options_help(struct text *out) {
     text_puts(
         out,
         "usage: tilec [options] FILE.tile\n"
-        "       tilec verify [options] [--sweep] [--seed=N] [--count] FILE.tile\n\n"
+        "       tilec verify [options] FILE.tile\n\n"
         "Compiles tile kernels to a self-contained .cu and a C header. verify runs the lowered "
-        "code on a model\nof the GPU and compares it with what the text means: --sweep at "
-        "several small sizes of run-time\ndimensions, --seed=N other random data, --count "
-        "bank passes and sectors.\n");
+        "code on a model\nof the GPU instead and compares it with what the text means.\n");
     const char *group = "";
     for (int i = 0; i < OPT_COUNT; i++) {
         if (strcmp(group, rows[i].group)) text_printf(out, "\n%s:\n", group = rows[i].group);
@@ -231,9 +229,11 @@ static bool is_topic(const char *s) {
            !strcmp(s, "all");
 }
 
+const char *options_spelling(enum option_id id) { return rows[id].spelling; }
+
 static bool explain(struct options *o, const char *topic, int *status) {
     o->explain = topic;
-    if (is_topic(topic)) return true;
+    if (is_topic(topic) || (o->verify && !strcmp(topic, "counters"))) return true;
     int code = diag_code_find(topic);
     if (code < 0)
         return usage(status, "nothing to explain under", topic,
@@ -285,6 +285,13 @@ static bool take(struct options *o, enum option_id id, const char *v, int *statu
     if (flags(o, id) || paths(o, id, v)) return true;
     switch (id) {
     case OPT_EMIT: return each(o, v, one_emission, status);
+    case OPT_INPUT:
+    case OPT_OUTPUT_ARRAY:
+    case OPT_SIZE:
+    case OPT_SWEEP:
+    case OPT_SEED:
+    case OPT_ORDER:
+    case OPT_COUNT_ACCESSES: return verify_option(o, id, v, status);
     case OPT_KERNELS: return each(o, v, one_kernel, status);
     case OPT_ENTRY: return each(o, v, one_entry, status);
     case OPT_ARCH: return archs(o, v, status);
@@ -404,7 +411,7 @@ static bool finish(struct options *o, int *status) {
         return false;
     }
     if (!well_formed(o, status)) return false;
-    if (!strcmp(o->input, "-") && !o->output)
+    if (!strcmp(o->input, "-") && !o->output && !o->verify)
         return usage(status, "no output file for the input", "-", "name one with -o");
     if (!o->arch_count) return one_arch(o, "sm_80", status) && one_arch(o, "sm_90a", status);
     return true;

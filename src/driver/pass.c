@@ -69,10 +69,11 @@ static void dump(const struct compilation *c, int pass, const char *word, const 
 static void internal_fault(const struct compilation *c, int pass, const struct module *m,
                            const char *why) {
     fprintf(stderr,
-            "tilec: internal error: after pass '%s' for %s: %s\n"
+            "tilec: internal error: after pass '%s' for %s%s%s: %s\n"
             "This is a fault of tilec, not of %s. Please report it with the output of "
             "--dump-after=%s.\n",
-            passes[pass].name, m->target->name, why, c->source->path, passes[pass].name);
+            passes[pass].name, m->target->name, c->sizes ? " with " : "", c->sizes ? c->sizes : "",
+            why, c->source->path, passes[pass].name);
     exit(EXIT_INTERNAL);
 }
 

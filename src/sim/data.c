@@ -4,6 +4,7 @@
 
 enum { MARGIN = 256 };
 static const int64_t MOST_BYTES = (int64_t)1 << 31;
+static const char too_large[] = "is larger than the 2 GiB that a check on the CPU takes";
 
 static uint64_t random_next(uint64_t *state) { /* splitmix64 */
     uint64_t z = *state += 0x9e3779b97f4a7c15u;
@@ -46,17 +47,15 @@ static bool is_extent(const struct function_ir *f, const struct var *v) {
     return false;
 }
 
-static void choose_scalars(const struct function_ir *f, struct sim_data *d, const int64_t *given,
-                           uint64_t *state) {
+static void choose_scalars(const struct function_ir *f, struct sim_data *d,
+                           const struct sim_choice *given, uint64_t *state) {
     static const int64_t usual[] = {37, 50, 19, 66, 5};
     for (int i = 0, n = 0; i < f->params.count; i++) {
         const struct param *p = &f->params.at[i];
         if (!p->var) continue;
-        bool is_float = dtype_is_float(p->var->dtype);
-        if (given && given[i] != SIM_ANY)
-            d->args.scalar[i] =
-                is_float ? (union scalar){.f = (double)given[i]} : (union scalar){.i = given[i]};
-        else if (is_float)
+        if (given && given[i].set)
+            d->args.scalar[i] = given[i].value;
+        else if (dtype_is_float(p->var->dtype))
             d->args.scalar[i] = random_value(state, p->var->dtype);
         else
             d->args.scalar[i].i = fitted(p->var, p->kind == PARAM_DIM ? usual[n++ % 5] : 3);
@@ -64,14 +63,15 @@ static void choose_scalars(const struct function_ir *f, struct sim_data *d, cons
 }
 
 /* A dimension that is only a stride: rows lie one behind the other, with room between them. */
-static void choose_strides(const struct function_ir *f, struct sim_data *d, const int64_t *given) {
+static void choose_strides(const struct function_ir *f, struct sim_data *d,
+                           const struct sim_choice *given) {
     for (int i = 0; i < f->globals.count; i++) {
         const struct buffer *b = f->globals.at[i];
         int64_t dense = 1;
         for (int k = b->rank - 1; k >= 0; k--) {
             const struct expr *e = b->stride[k];
             int p = e->kind == EXPR_VAR ? param_of(f, e->var) : -1;
-            if (p >= 0 && (!given || given[p] == SIM_ANY) && !is_extent(f, e->var))
+            if (p >= 0 && !(given && given[p].set) && !is_extent(f, e->var))
                 d->args.scalar[p].i = fitted(e->var, dense + (k < b->rank - 1 ? 16 : 0));
             dense = sim_host_value(f, &d->args, e) * sim_host_value(f, &d->args, b->dim[k]);
         }
@@ -99,33 +99,40 @@ static void fill(const struct tensor *t, uint64_t *state) {
     }
 }
 
-static bool add_tensor(struct arena *a, const struct function_ir *f, struct sim_data *d, int i,
-                       uint64_t *state) {
+/* The tensor's extents and strides; why they cannot be, or NULL. */
+static const char *measure(const struct function_ir *f, const struct sim_data *d,
+                           const struct buffer *b, struct tensor *t, int64_t *last) {
+    for (int k = 0; k < b->rank; k++) {
+        t->extent[k] = sim_host_value(f, &d->args, b->dim[k]);
+        t->stride[k] = sim_host_value(f, &d->args, b->stride[k]);
+        if (t->extent[k] < 0 || t->stride[k] < 0) return "has an extent or stride below zero";
+        if (t->extent[k] > MOST_BYTES || t->stride[k] > MOST_BYTES) return too_large;
+        if (t->extent[k] > 0) *last += (t->extent[k] - 1) * t->stride[k];
+        if ((*last + 1) > MOST_BYTES / dtype_bytes(b->dtype)) return too_large;
+    }
+    return NULL;
+}
+
+static const char *add_tensor(struct arena *a, const struct function_ir *f, struct sim_data *d,
+                              int i, uint64_t *state) {
     const struct buffer *b = f->params.at[i].buffer;
     struct tensor *t = arena_make(a, struct tensor);
     int64_t last = 0;
     t->dtype = b->dtype;
     t->rank = b->rank;
-    for (int k = 0; k < b->rank; k++) {
-        t->extent[k] = sim_host_value(f, &d->args, b->dim[k]);
-        t->stride[k] = sim_host_value(f, &d->args, b->stride[k]);
-        if (t->extent[k] < 0 || t->extent[k] > MOST_BYTES || t->stride[k] < 0 ||
-            t->stride[k] > MOST_BYTES)
-            return false;
-        if (t->extent[k] > 0) last += (t->extent[k] - 1) * t->stride[k];
-        if (last > MOST_BYTES) return false;
-    }
+    const char *why = measure(f, d, b, t, &last);
+    if (why) return why;
     d->bytes[i] = (last + 1) * dtype_bytes(b->dtype) + 2 * MARGIN;
     d->memory[i] = arena_alloc(a, (size_t)d->bytes[i]);
     memset(d->memory[i], 0xff, (size_t)d->bytes[i]);
     t->data = d->memory[i] + MARGIN;
     if (!b->output) fill(t, state);
     d->args.tensor[i] = t;
-    return true;
+    return NULL;
 }
 
-struct sim_data *sim_data_new(struct arena *a, const struct function_ir *f, const int64_t *given,
-                              uint64_t seed, const char **why) {
+struct sim_data *sim_data_new(struct arena *a, const struct function_ir *f,
+                              const struct sim_choice *given, uint64_t seed, const char **why) {
     struct sim_data *d = arena_make(a, struct sim_data);
     int n = f->params.count;
     uint64_t state = seed;
@@ -138,9 +145,9 @@ struct sim_data *sim_data_new(struct arena *a, const struct function_ir *f, cons
     choose_strides(f, d, given);
     for (int i = 0; i < n; i++) {
         if (f->params.at[i].kind != PARAM_TENSOR) continue;
-        if (add_tensor(a, f, d, i, &state)) continue;
-        *why = arena_printf(a, "tensor '%s' is larger than the 2 GiB that a check on the CPU takes",
-                            f->params.at[i].name->text);
+        const char *wrong = add_tensor(a, f, d, i, &state);
+        if (!wrong) continue;
+        *why = arena_printf(a, "tensor '%s' %s", f->params.at[i].name->text, wrong);
         return NULL;
     }
     return d;

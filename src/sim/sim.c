@@ -262,6 +262,41 @@ static void report_ran(const struct machine *s) {
     }
 }
 
+/* -- grids
+ * ----------------------------------------------------------------------------------------- */
+static int64_t blocks_of(const int64_t *grid) {
+    int64_t n = 1;
+    for (int i = 0; i < 3; i++) {
+        if (grid[i] < 1) return 0;
+        if (__builtin_mul_overflow(n, grid[i], &n)) n = INT64_MAX / 2;
+    }
+    return n;
+}
+
+static int64_t common_divisor(int64_t a, int64_t b) { return b ? common_divisor(b, a % b) : a; }
+
+/* Which block comes at place `i` of `count`: i itself, or a * i + b modulo count with an a that has
+ * no divisor in common with count, so that every block comes once. */
+static int64_t block_at(uint64_t shuffle, int64_t i, int64_t count) {
+    if (!shuffle || count > INT32_MAX) return i;
+    uint64_t mixed = shuffle * 0x9e3779b97f4a7c15u;
+    int64_t a = (int64_t)((mixed ^ mixed >> 29) % (uint64_t)count),
+            b = (int64_t)((mixed >> 7) % (uint64_t)count);
+    while (common_divisor(++a, count) != 1) {}
+    return (a * i + b) % count;
+}
+
+static void run_grid(struct machine *s, const int64_t *grid) {
+    int64_t count = blocks_of(grid);
+    for (int64_t i = 0; i < count && !s->failed; i++) {
+        int64_t n = block_at(s->options->shuffle, i, count);
+        s->block[0] = n % grid[0];
+        s->block[1] = n / grid[0] % grid[1];
+        s->block[2] = n / grid[0] / grid[1];
+        run_block(s);
+    }
+}
+
 static void run_kernel(struct machine *s, const struct kernel *k) {
     int64_t grid[3] = {1, 1, 1};
     s->kernel = k;
@@ -270,10 +305,7 @@ static void run_kernel(struct machine *s, const struct kernel *k) {
     add_buffers(s, k);
     add_warps(s, k);
     for (int i = 0; i < k->grid_rank; i++) grid[i] = sim_host_value(s->f, s->args, k->grid[i]);
-    int64_t *at = s->block;
-    for (at[2] = 0; at[2] < grid[2]; at[2]++)
-        for (at[1] = 0; at[1] < grid[1]; at[1]++)
-            for (at[0] = 0; at[0] < grid[0] && !s->failed; at[0]++) run_block(s);
+    run_grid(s, grid);
     if (s->options->ran) report_ran(s);
 }
 

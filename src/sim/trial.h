@@ -10,11 +10,15 @@ struct sim_data {
     int64_t *bytes;
 };
 
-/* Seeded arguments for the parameters of f. given[i] is the value of parameter i where it is a
- * dimension or a scalar, SIM_ANY to choose one. NULL with *why where no data can be made. */
-#define SIM_ANY INT64_MIN
-struct sim_data *sim_data_new(struct arena *a, const struct function_ir *f, const int64_t *given,
-                              uint64_t seed, const char **why);
+/* Seeded arguments for the parameters of f. given[i] says the value of parameter i if that is a
+ * dimension or a scalar; what is not set there, or given NULL, is chosen. NULL with *why where no
+ * data can be made. */
+struct sim_choice {
+    bool set;
+    union scalar value;
+};
+struct sim_data *sim_data_new(struct arena *a, const struct function_ir *f,
+                              const struct sim_choice *given, uint64_t seed, const char **why);
 struct sim_data *sim_data_copy(struct arena *a, const struct function_ir *f,
                                const struct sim_data *from);
 
