@@ -266,8 +266,6 @@ static union scalar identity(enum reduce_op op, enum dtype t) {
 static union scalar combine(const struct stmt *st, enum dtype t, union scalar sum, union scalar v) {
     union scalar args[2] = {sum, v};
     bool nan = st->reduce.nan && dtype_is_float(t);
-    bool absolute = st->reduce.op == REDUCE_ABSMAX || st->reduce.op == REDUCE_ABSSUM;
-    if (absolute) args[1] = scalar_op(FN_ABS, t, &args[1]);
     switch (st->reduce.op) {
     case REDUCE_SUM:
     case REDUCE_ABSSUM: return scalar_op(FN_ADD, t, args);
@@ -299,13 +297,14 @@ struct line { /* of the source: where it starts, and the part that counts */
     int thread;
 };
 
-static union scalar reduce_line(struct eval *s, const struct stmt *st, const struct line *line,
-                                union scalar sum) {
+static union scalar reduce_line(struct eval *s, const struct stmt *st, const struct line *line) {
+    union scalar sum = identity(st->reduce.op, st->reduce.dst.buffer->dtype);
     const struct memory *src = eval_memory(s, st->reduce.src.buffer);
     enum dtype t = st->reduce.dst.buffer->dtype;
     int64_t from[TILE_RANK];
     memcpy(from, line->index, sizeof from);
     int32_t parts = st->reduce.parts > 1 ? st->reduce.parts : 1;
+    bool absolute = st->reduce.op == REDUCE_ABSMAX || st->reduce.op == REDUCE_ABSSUM;
     for (int32_t i = 0; i < st->reduce.src.extent[st->reduce.axis]; i++) {
         if (parts > 1 && i / st->reduce.part_weight % parts != line->part) {
             from[st->reduce.axis]++;
@@ -313,7 +312,8 @@ static union scalar reduce_line(struct eval *s, const struct stmt *st, const str
         }
         const uint8_t *at = eval_address(s, src, from, line->thread);
         union scalar v = at ? element_read(at, src->dtype) : src->safe;
-        sum = combine(st, t, sum, scalar_cast(v, src->dtype, t));
+        v = scalar_cast(v, src->dtype, t);
+        sum = combine(st, t, sum, absolute ? scalar_op(FN_ABS, t, &v) : v);
         from[st->reduce.axis]++;
         s->steps++;
     }
@@ -338,7 +338,7 @@ void eval_reduce(struct eval *s, const struct stmt *st, int thread) {
         line.part = at[st->reduce.axis];
         uint8_t *to = result_address(s, st, at, thread);
         if (!to || s->why) return;
-        union scalar sum = st->reduce.clear ? identity(st->reduce.op, t) : element_read(to, t);
-        element_write(to, t, reduce_line(s, st, &line, sum));
+        union scalar sum = reduce_line(s, st, &line);
+        element_write(to, t, st->reduce.clear ? sum : combine(st, t, element_read(to, t), sum));
     } while (advance(at, extent, src->buffer->rank) && !s->why);
 }

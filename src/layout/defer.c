@@ -29,7 +29,26 @@ static int uses_in(struct plan *p, const struct stmt *s, const struct buffer *b)
     return u.uses;
 }
 
-static bool may_defer(struct plan *p, const struct stmt *loop, const struct stmt *r) {
+/* Merging what a reduction begins with changes what was there: fmax(NaN, -inf) is -inf, and the
+ * largest absolute value begins with zero. Then it has to be known that it runs. */
+static bool begins_anew(const struct stmt *r) {
+    bool real = dtype_is_float(r->reduce.dst.buffer->dtype);
+    if (r->reduce.op == REDUCE_ABSMAX) return true;
+    return real && !r->reduce.nan && (r->reduce.op == REDUCE_MAX || r->reduce.op == REDUCE_MIN);
+}
+
+static void find_leave(struct stmt *s, void *data) {
+    bool *found = data;
+    *found |= s->kind == STMT_BREAK || s->kind == STMT_CONTINUE;
+}
+
+static bool surely_runs(struct stmt *loop) {
+    bool leaves = false;
+    block_walk(&loop->loop.body, find_leave, &leaves);
+    return !leaves && loop->loop.lo->hi < loop->loop.hi->lo;
+}
+
+static bool may_defer(struct plan *p, struct stmt *loop, const struct stmt *r) {
     const struct buffer *src = r->reduce.src.buffer, *dst = r->reduce.dst.buffer;
     int64_t lo, hi;
     if (r->reduce.clear || src->scope != SCOPE_FRAGMENT || dst->scope != SCOPE_FRAGMENT)
@@ -40,6 +59,7 @@ static bool may_defer(struct plan *p, const struct stmt *loop, const struct stmt
     if (expr_is_int(loop->loop.lo, &lo) && expr_is_int(loop->loop.hi, &hi) &&
         hi - lo <= loop->loop.step)
         return false;
+    if (begins_anew(r) && !surely_runs(loop)) return false;
     return uses_in(p, loop, dst) == uses_in(p, r, dst);
 }
 
@@ -69,11 +89,10 @@ static int64_t integer_end(enum dtype t, bool greatest) {
     return greatest ? (int64_t)(~(uint64_t)0 >> (64 - bits)) : 0;
 }
 
-/* The value that changes nothing: below zero for the largest absolute value, too, since what is
- * there already may be. */
+/* What a reduction begins with. */
 static struct expr *identity(struct plan *p, enum reduce_op op, enum dtype t) {
     struct exprs *x = p->m->exprs;
-    bool ends = op == REDUCE_MAX || op == REDUCE_ABSMAX || op == REDUCE_MIN;
+    bool ends = op == REDUCE_MAX || op == REDUCE_MIN;
     if (dtype_is_float(t))
         return expr_float(x,
                           !ends              ? 0
