@@ -64,8 +64,27 @@ static void map_domain(struct thread_map *t, const struct domain *d, int rank) {
     t->kind = MAP_DOMAIN;
 }
 
-static struct thread_map map_of_copy(const struct stmt *s, const struct access *a) {
+static bool has_lanes(const struct layout *l, int32_t radix, int32_t stride) {
+    for (int i = 0; i < l->rank; i++)
+        for (int k = 0; k < l->axis[i].count; k++) {
+            const struct digit *d = &l->axis[i].digit[k];
+            if (d->space == SPACE_LANE && d->radix == radix && d->stride == stride) return true;
+        }
+    return false;
+}
+
+/* Into the fragments that ldmatrix fills, a lane brings what other lanes of its warp get. */
+static bool crosses_lanes(const struct target *target, const struct stmt *s) {
+    const struct layout *l = &s->copy.domain.layout;
+    return s->copy.src.buffer->scope == SCOPE_SHARED &&
+           s->copy.dst.buffer->scope == SCOPE_FRAGMENT && target_has(target, FEATURE_LDMATRIX) &&
+           has_lanes(l, 4, 1) && has_lanes(l, 8, 4);
+}
+
+static struct thread_map map_of_copy(const struct target *target, const struct stmt *s,
+                                     const struct access *a) {
     struct thread_map t = {0};
+    if (crosses_lanes(target, s)) return t;
     const struct domain *d = &s->copy.domain;
     const int32_t *axes = a->kind == ACCESS_READ ? s->copy.src_axis : s->copy.dst_axis;
     const struct region *r = a->kind == ACCESS_READ ? &s->copy.src : &s->copy.dst;
@@ -139,7 +158,7 @@ static struct thread_map map_of_thread(const struct hazards *h, const struct acc
 
 struct thread_map map_of_access(const struct hazards *h, const struct stmt *s,
                                 const struct access *a) {
-    if (s->kind == STMT_COPY && !a->index) return map_of_copy(s, a);
+    if (s->kind == STMT_COPY && !a->index) return map_of_copy(h->module->target, s, a);
     if (s->kind == STMT_MAP && a->index) return map_of_map(h->module, s, a);
     if (s->kind != STMT_MAP && s->kind != STMT_COPY && a->index) return map_of_thread(h, a);
     return (struct thread_map){0};
@@ -156,8 +175,8 @@ struct gather {
     struct hazards *hazards;
     int node, unit;
     VEC(struct seen) seen; /* all accesses, by node */
-    unsigned *kinds; /* of each global tensor: how it is accessed, */
-    int *writes;     /* and by how many statements written; one that meets itself counts twice */
+    unsigned *kinds;       /* of each global tensor: how it is accessed, */
+    int *writes; /* and by how many statements written; one that meets itself counts twice */
 };
 
 /* The axis is moved by the loop, by no other loop around the statement, and by at least the extent
