@@ -110,6 +110,7 @@ struct frame {        /* of an if or a loop at work */
 struct shadow {                          /* of `granule` bytes */
     int32_t block;                       /* that it speaks of; for any other nothing happened yet */
     uint32_t write_clock, read_clock[2]; /* of the warp that did it; 0: none */
+    uint32_t read_shuffles[2];           /* and what it had shuffled by then */
     int32_t write_step, read_step[2];
     int32_t pending; /* step of an asynchronous copy on its way, plus 1 */
     uint8_t write_warp, write_lane, read_warp[2], read_lane[2];
@@ -134,6 +135,7 @@ struct warp {
     struct frame frames[FRAMES];
     int32_t depth;
     uint32_t clock, seen[WARPS]; /* accesses of warp v before its clock seen[v] are ordered */
+    uint32_t shuffles;           /* so far */
     VEC(struct transfer) transfers;
     int32_t groups;
     uint8_t *local; /* LOCAL buffers of all lanes */

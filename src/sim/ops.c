@@ -113,6 +113,7 @@ static void run_shuffle(struct machine *s, const struct op *o) {
                  "a shuffle that only some lanes of the warp reach");
         return;
     }
+    s->warp->shuffles++;
     for (int l = 0; l < LANES; l++) {
         int source = (int)(o->code == OP_SHUFFLE_XOR ? l ^ which[l].i : which[l].i) & (LANES - 1);
         r[l] = v[source];

@@ -3,8 +3,10 @@
  *
  * A warp has a clock that moves at each barrier and __syncwarp; warp w has seen the accesses of
  * warp v before v's clock seen[w][v]. Lanes of one warp count as unordered until the clock moves:
- * nothing promises that they run in step. Two writes of the same bytes with the same value are no
- * race: a plain store is carried out by every thread. */
+ * nothing promises that they run in step. A shuffle has all lanes at one place as well: what a lane
+ * read before it has its value, whatever is written behind it; it does not show writes to others.
+ * Two writes of the same bytes with the same value are no race: a plain store is carried out by
+ * every thread. */
 #include "sim/internal.h"
 #include <string.h>
 
@@ -76,14 +78,22 @@ static struct party reader(const struct shadow *h, int i) {
     return (struct party){h->read_warp[i], h->read_lane[i], h->read_clock[i]};
 }
 
+static bool read_before(const struct machine *s, const struct shadow *h, int i, int lane) {
+    const struct warp *w = s->warp;
+    if (h->read_warp[i] == w->id && h->read_shuffles[i] < w->shuffles) return true;
+    return ordered(s, reader(h, i), lane);
+}
+
 /* One reader of this warp and one of another are kept. */
 static void note_read(struct machine *s, struct shadow *h, int lane) {
     const struct warp *w = s->warp;
     int i = 0;
     if (h->read_clock[0] && h->read_warp[0] != w->id) i = ordered(s, reader(h, 0), lane) ? 0 : 1;
-    bool same = h->read_clock[i] == w->clock && h->read_warp[i] == w->id;
+    bool same = h->read_clock[i] == w->clock && h->read_warp[i] == w->id &&
+                h->read_shuffles[i] == w->shuffles;
     if (same && h->read_lane[i] != lane) lane = MANY_LANES;
     h->read_clock[i] = w->clock;
+    h->read_shuffles[i] = w->shuffles;
     h->read_warp[i] = (uint8_t)w->id;
     h->read_lane[i] = (uint8_t)lane;
     h->read_step[i] = s->step;
@@ -115,7 +125,7 @@ static bool write_one(struct machine *s, const struct touch *x, int64_t i, const
         return false;
     }
     for (int r = 0; r < 2; r++) {
-        if (ordered(s, reader(h, r), x->lane)) continue;
+        if (read_before(s, h, r, x->lane)) continue;
         report(s, x, "writes", i * granule, h->read_step[r], "read");
         return false;
     }
