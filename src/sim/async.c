@@ -50,6 +50,8 @@ static bool copy_lane(struct machine *s, const struct step *p, int l) {
             return false;
         }
         t.from = source->data + first;
+        struct touch x = touch_of(s, &st->cp_async.from, t.from, t.source_bytes, l);
+        if (x.in && !shadow_read(s, x)) return false;
     }
     t.to = (int32_t)(at - s->shared);
     if (!shadow_write(s, (struct touch){&s->shadows, t.to, bytes, l}, NULL)) return false;

@@ -118,6 +118,25 @@ struct shadow {                          /* of `granule` bytes */
 };
 enum { MANY_LANES = 255 };
 
+struct acquired { /* the first `count` releases of a location */
+    int32_t location, count;
+};
+struct knowledge {
+    struct acquired *at;
+    int count, room;
+};
+
+struct visit { /* of an element of a tensor, by a lane of a block */
+    int32_t block, step;
+    uint32_t clock;
+    uint8_t warp, lane;
+    bool wrote;
+};
+struct trace { /* of an element, over the blocks of a launch */
+    struct visit write, read[2];
+    bool atomic; /* the write was one */
+};
+
 struct transfer { /* an asynchronous copy on its way */
     int32_t to, bytes, source_bytes, step, group, lane;
     const uint8_t *from;
@@ -136,6 +155,7 @@ struct warp {
     int32_t depth;
     uint32_t clock, seen[WARPS]; /* accesses of warp v before its clock seen[v] are ordered */
     uint32_t shuffles;           /* so far */
+    struct knowledge knows;      /* of other blocks */
     VEC(struct transfer) transfers;
     int32_t groups;
     uint8_t *local; /* LOCAL buffers of all lanes */
@@ -144,6 +164,7 @@ struct warp {
 
 struct shadows { /* of a memory that the threads of a block share */
     struct shadow *at;
+    struct trace *traces; /* of a tensor, by granule */
     uint8_t *data;
     int32_t granule;
     const char *name; /* of a tensor; NULL: shared memory */
@@ -185,8 +206,10 @@ struct machine {
     bool *ran;           /* by step */
     struct area *spaces; /* by buffer id */
     uint8_t *shared, *shared_known;
-    struct shadows shadows; /* of shared memory */
-    int32_t block_number;
+    struct shadows shadows;            /* of shared memory */
+    int32_t block_number, first_block; /* of all launches; the last one before this launch */
+    int64_t grid[3];
+    VEC(struct location *) locations; /* addresses with releases in this launch */
     int64_t shared_bytes;
     int64_t limit;
     bool failed;
@@ -256,6 +279,9 @@ struct touch { /* bytes [at, at + bytes) of a memory, touched by a lane */
 bool shadow_read(struct machine *s, struct touch x);
 bool shadow_write(struct machine *s, struct touch x, const uint8_t *data);
 struct shadow *shadow_at(const struct machine *s, struct shadows *in, int64_t granule);
+/* The access as the shadows see it; `in` is NULL where nobody else can interfere. */
+struct touch touch_of(struct machine *s, const struct address *a, const uint8_t *at, int32_t bytes,
+                      int lane);
 void memory_load(struct machine *s, const struct step *p);
 void memory_store(struct machine *s, const struct step *p);
 void memory_atomic(struct machine *s, const struct step *p);
@@ -265,6 +291,17 @@ struct request { /* the addresses of one instruction's lanes, for the counters *
     int32_t bytes;
 };
 void request_count(struct machine *s, const struct request *r, enum scope scope);
+
+/* -- blocks.c */
+/* An access of element i of a watched tensor: false, with a fault, if another block's is not
+ * ordered before it. `equal`: the write changes nothing. */
+bool blocks_read(struct machine *s, const struct touch *x, int64_t i);
+bool blocks_write(struct machine *s, const struct touch *x, int64_t i, bool atomic, bool equal);
+void blocks_atomic(struct machine *s, enum memory_order order, const uint8_t *at, int lane);
+void knowledge_join(struct machine *s, struct knowledge *to, const struct knowledge *from);
+
+/* -- sim.c */
+void block_coordinates(const struct machine *s, int32_t number, int64_t *at);
 
 /* -- async.c */
 void async_copy(struct machine *s, const struct step *p);

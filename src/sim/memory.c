@@ -40,9 +40,8 @@ static uint8_t *known_at(struct machine *s, enum scope scope, uint8_t *at) {
     return NULL;
 }
 
-/* The access as the shadows see it; `in` is NULL where nobody else can interfere. */
-static struct touch touch_of(struct machine *s, const struct address *a, const uint8_t *at,
-                             int32_t bytes, int lane) {
+struct touch touch_of(struct machine *s, const struct address *a, const uint8_t *at, int32_t bytes,
+                      int lane) {
     struct area *p = &s->spaces[a->buffer->id];
     if (a->buffer->scope == SCOPE_SHARED)
         return (struct touch){&s->shadows, at - s->shared, bytes, lane};
@@ -214,6 +213,7 @@ static bool atomic_lane(struct machine *s, const struct step *p, int l) {
     if (!at) return false;
     struct touch x = touch_of(s, &st->atomic.address, at, bytes, l);
     if (x.in && !shadow_write(s, x, NULL)) return false;
+    if (scope == SCOPE_GLOBAL) blocks_atomic(s, st->atomic.order, at, l);
     uint8_t *known = known_at(s, scope, at);
     for (int b = 0; known && b < bytes; b++)
         if (!known[b]) {

@@ -109,6 +109,7 @@ bool shadow_read(struct machine *s, struct touch x) {
             return false;
         }
         note_read(s, h, x.lane);
+        if (x.in->traces && !blocks_read(s, &x, i)) return false;
     }
     return true;
 }
@@ -129,6 +130,7 @@ static bool write_one(struct machine *s, const struct touch *x, int64_t i, const
         report(s, x, "writes", i * granule, h->read_step[r], "read");
         return false;
     }
+    if (x->in->traces && !blocks_write(s, x, i, atomic, equal)) return false;
     h->read_clock[0] = h->read_clock[1] = 0;
     h->write_clock = s->warp->clock;
     h->write_warp = (uint8_t)s->warp->id;

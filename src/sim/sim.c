@@ -54,6 +54,7 @@ static struct shadows *shadows_of(struct machine *s, const struct area *p) {
     x->data = p->data;
     x->name = p->buffer->name->text;
     x->at = arena_array(s->arena, struct shadow, p->bytes / p->element + 1);
+    x->traces = arena_array(s->arena, struct trace, p->bytes / p->element + 1);
     return x;
 }
 
@@ -148,7 +149,7 @@ static void begin_warp(struct machine *s, struct warp *w) {
     w->active = FULL_MASK;
     w->depth = 0;
     w->clock = 1;
-    w->groups = w->transfers.count = 0;
+    w->groups = w->transfers.count = w->knows.count = 0;
     memset(w->seen, 0, sizeof w->seen);
     memset(w->known, 0, sizeof *w->known * (size_t)s->program->warp_slots);
     if (s->program->local_bytes)
@@ -172,6 +173,7 @@ static void release(struct machine *s, uint32_t who) {
             w->seen[v->id] = v->clock;
             for (int x = 0; x < s->warp_count; x++)
                 if (v->id != x && v->seen[x] > w->seen[x]) w->seen[x] = v->seen[x];
+            knowledge_join(s, &w->knows, &v->knows);
         }
         w->state = WARP_RUNS;
     }
@@ -240,7 +242,6 @@ static void run_warp(struct machine *s, struct warp *w) {
 static void run_block(struct machine *s) {
     memset(s->shared, 0xff, (size_t)s->shared_bytes);
     memset(s->shared_known, 0, (size_t)s->shared_bytes);
-    s->block_number++;
     for (int i = 0; i < s->warp_count; i++) begin_warp(s, &s->warps[i]);
     while (!s->failed && !all_ended(s)) {
         for (int i = 0; i < s->warp_count && !s->failed; i++) {
@@ -286,26 +287,34 @@ static int64_t block_at(uint64_t shuffle, int64_t i, int64_t count) {
     return (a * i + b) % count;
 }
 
-static void run_grid(struct machine *s, const int64_t *grid) {
-    int64_t count = blocks_of(grid);
+void block_coordinates(const struct machine *s, int32_t number, int64_t *at) {
+    int64_t count = blocks_of(s->grid);
+    int64_t n = block_at(s->options->shuffle, number - s->first_block - 1, count);
+    at[0] = n % s->grid[0];
+    at[1] = n / s->grid[0] % s->grid[1];
+    at[2] = n / s->grid[0] / s->grid[1];
+}
+
+static void run_grid(struct machine *s) {
+    int64_t count = blocks_of(s->grid);
+    s->first_block = s->block_number;
+    s->locations.count = 0;
     for (int64_t i = 0; i < count && !s->failed; i++) {
-        int64_t n = block_at(s->options->shuffle, i, count);
-        s->block[0] = n % grid[0];
-        s->block[1] = n / grid[0] % grid[1];
-        s->block[2] = n / grid[0] / grid[1];
+        s->block_number++;
+        block_coordinates(s, s->block_number, s->block);
         run_block(s);
     }
 }
 
 static void run_kernel(struct machine *s, const struct kernel *k) {
-    int64_t grid[3] = {1, 1, 1};
     s->kernel = k;
     s->program = program_new(s, k);
     s->ran = arena_array(s->arena, bool, s->program->steps.count);
     add_buffers(s, k);
     add_warps(s, k);
-    for (int i = 0; i < k->grid_rank; i++) grid[i] = sim_host_value(s->f, s->args, k->grid[i]);
-    run_grid(s, grid);
+    for (int i = 0; i < 3; i++) s->grid[i] = 1;
+    for (int i = 0; i < k->grid_rank; i++) s->grid[i] = sim_host_value(s->f, s->args, k->grid[i]);
+    run_grid(s);
     if (s->options->ran) report_ran(s);
 }
 

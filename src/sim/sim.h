@@ -42,11 +42,11 @@ struct sim_options {
      * enter. */
     void (*ran)(const struct kstmt *s, void *data);
     void *data;
-    bool early;    /* cp.async data arrives at once; otherwise as late as the waits allow */
-    bool backward; /* warps run in descending order between barriers */
+    bool early;       /* cp.async data arrives at once; otherwise as late as the waits allow */
+    bool backward;    /* warps run in descending order between barriers */
     uint64_t shuffle; /* blocks run in an order drawn from this seed; 0: ascending */
-    bool count;    /* bank conflicts and sectors too */
-    int64_t limit; /* of instructions; 0: 2^36 */
+    bool count;       /* bank conflicts and sectors too */
+    int64_t limit;    /* of instructions; 0: 2^36 */
 };
 
 struct sim_result {

@@ -26,7 +26,7 @@ struct sim_data *sim_data_copy(struct arena *a, const struct function_ir *f,
  * is fixed. */
 struct sim_tolerance {
     double relative; /* of the element */
-    double absolute; /* of the largest element of the tensor */
+    double absolute; /* of the largest element that f writes */
 };
 struct sim_tolerance sim_tolerance_of(const struct function_ir *f);
 

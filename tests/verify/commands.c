@@ -172,6 +172,16 @@ static const struct {
      "\"result\":\"error\"", NULL},
     {"tilec verify --sweep --diagnostics=json families.tile", 0,
      "{\"type\":\"summary\",\"schema\":\"tilec-verify-1\",\"passed\":", NULL},
+    {"tilec verify clash.tile --arch=sm_80", 1,
+     "clash sm_80: fault [race]\nclash.tile:4: thread 0 of block (1, 0, 0): writes element 0 of "
+     "tensor 'Y', which block (0, 0, 0) wrote at line 4: nothing orders blocks of one launch\n"
+     "    4 |         for i in T.Parallel(32):\n",
+     NULL},
+    {"tilec verify clash.tile --arch=sm_80 --order=random --seed=2", 1, "fault [race]", NULL},
+    {"tilec verify clash.tile --arch=sm_80 --diagnostics=json", 1,
+     "\"kind\":\"race\",\"file\":\"clash.tile\",\"line\":4,\"other_line\":4,\"thread\":0,"
+     "\"block\":[1,0,0]",
+     NULL},
     {"tilec scale.tile --sweep", 2, "only 'tilec verify' has the option '--sweep'", NULL},
 };
 

@@ -10,20 +10,24 @@
 /* behind what it needs */
 #include <cmocka.h>
 
-/* One block of 64 threads; X[64] and Y[64] of f32, S with 256 bytes, all of the body given. */
-static const char head[] = "; tilec 0.1, level KERNEL, target sm_80\n"
-                           "source \"hand.tile\"\n\n"
-                           "function hand unit hand doc \"hand()\" buffers 4 {\n"
-                           "    tensor X:f32[64] strides [1] id 0\n"
-                           "    tensor Y:f32[64] strides [1] id 1 written\n"
-                           "    param tensor X = X\n"
-                           "    param tensor Y = Y\n"
-                           "    kernel hand_kernel grid [bx:index[0,0] = 1] threads 64 [64, 1, 1] "
-                           "thread thread:index[0,63] shared_bytes 256 {\n"
-                           "        shared S:f32[64] id 2 layout [64@off:1] offset 0\n"
-                           "        registers 20\n"
-                           "        widest X 4\n"
-                           "        widest Y 4\n";
+/* Blocks of 64 threads; X[64], Y[64] and Z[64] of f32, S with 256 bytes, all of the body given. */
+static const char head[] =
+    "; tilec 0.1, level KERNEL, target sm_80\n"
+    "source \"hand.tile\"\n\n"
+    "function hand unit hand doc \"hand()\" buffers 5 {\n"
+    "    tensor X:f32[64] strides [1] id 0\n"
+    "    tensor Y:f32[64] strides [1] id 1 written\n"
+    "    tensor Z:f32[64] strides [1] id 3 written\n"
+    "    param tensor X = X\n"
+    "    param tensor Y = Y\n"
+    "    param tensor Z = Z\n"
+    "    kernel hand_kernel grid [bx:index[0,%d] = %d] threads 64 [64, 1, 1] "
+    "thread thread:index[0,63] shared_bytes 256 {\n"
+    "        shared S:f32[64] id 2 layout [64@off:1] offset 0\n"
+    "        registers 20\n"
+    "        widest X 4\n"
+    "        widest Y 4\n"
+    "        widest Z 4\n";
 
 struct outcome {
     enum sim_kind kind;
@@ -31,10 +35,10 @@ struct outcome {
     float y[64];
 };
 
-static struct outcome run(const char *body, bool early) {
+static struct outcome run(const char *body, int blocks, const struct sim_options *how) {
     struct arena *a = arena_new();
     struct text t = text_new(a);
-    text_puts(&t, head);
+    text_printf(&t, head, blocks - 1, blocks);
     text_puts(&t, body);
     text_puts(&t, "    }\n}\n");
     struct interns *names = interns_new(a);
@@ -51,9 +55,9 @@ static struct outcome run(const char *body, bool early) {
     struct function_ir *f = m->functions.at[0];
     struct sim_data *data = sim_data_new(a, f, NULL, 1, &why);
     for (int i = 0; i < 64; i++) ((float *)(void *)data->args.tensor[0]->data)[i] = (float)i;
-    const struct sim_options how = {.early = early};
+    for (int i = 0; i < 64; i++) ((float *)(void *)data->args.tensor[2]->data)[i] = 0;
     struct sim_result r;
-    sim_run(m, f, &data->args, &how, &r);
+    sim_run(m, f, &data->args, how, &r);
     o.kind = r.fault.kind;
     o.line = r.fault.at.end ? source_position(m->source, r.fault.at.begin).line : 0;
     o.other = r.fault.other.end ? source_position(m->source, r.fault.other.begin).line : 0;
@@ -143,13 +147,76 @@ static void test_checks(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++)
         for (int early = 0; early < 2; early++) {
-            struct outcome o = run(checks[i].body, early);
+            struct outcome o = run(checks[i].body, 1, &(struct sim_options){.early = early});
             bool lines = o.line == checks[i].line && o.other == checks[i].other;
             bool turned = o.line == checks[i].other && o.other == checks[i].line;
             if (o.kind != checks[i].kind || !(lines || turned))
                 fail_msg("%s: %s on lines %d and %d, not %s on %d and %d", checks[i].name,
                          sim_kind_name(o.kind), o.line, o.other, sim_kind_name(checks[i].kind),
                          checks[i].line, checks[i].other);
+        }
+}
+
+/* -- blocks of one launch
+ * --------------------------------------------------------------------------- */
+#define FIRST    "if (thread < 1) { ; line 1\n"
+#define WRITE(i) "store f32 4 Y[" i "] align 4 = x ; line 2\n"
+#define READ(i)  "load f32 4 var let y:f32 = Y[" i "] align 4 ; line 7\n"
+#define KEEP     "store f32 4 S[(thread * 4)] align 4 = y ; line 8\n"
+#define ATOMIC(order, to, line) \
+    "atomic add " order " f32 " to " align 4 = 1.0:f32 ; line " line "\n"
+
+/* Each block writes an element, then counts itself; the last one reads all. */
+#define LAST(order)                                                                            \
+    "var let x:f32 = f32(bx)\nif (thread == 33) {\n" WRITE(                                    \
+        "bx") "}\nbarrier 0 0\n" FIRST "atomic add " order                                     \
+              " f32 Z[0] align 4 = 1.0:f32 previous let p:f32 ; line 3\n"                      \
+              "store f32 4 S[0] align 4 = p\n}\nbarrier 0 0\nload f32 4 var let q:f32 = S[0] " \
+              "align 4\n"                                                                      \
+              "barrier 0 0\nif ((q == 2.0:f32) and (thread < 3)) {\n" READ("thread") KEEP "}\n"
+
+static const struct {
+    const char *name, *body;
+    enum sim_kind kind;
+    int line, other;
+} grids[] = {
+    {"each its own", "var let x:f32 = f32(bx)\n" FIRST WRITE("bx") "}\n", SIM_FINE, 0, 0},
+    {"all the same", "var let x:f32 = f32(bx)\n" FIRST WRITE("0") "}\n", SIM_RACE, 2, 2},
+    {"all the same value", "var let x:f32 = 1.0:f32\n" FIRST WRITE("0") "}\n", SIM_FINE, 0, 0},
+    {"read what others write",
+     "var let x:f32 = f32(bx)\n" FIRST WRITE("bx") READ("(2 - bx)") KEEP "}\n", SIM_RACE, 7, 2},
+    {"write what others read",
+     "var let x:f32 = (f32(bx) + 9.0:f32)\n" FIRST READ("(2 - bx)") KEEP WRITE("bx") "}\n",
+     SIM_RACE, 2, 7},
+    {"read by all, written by one",
+     "var let x:f32 = 9.0:f32\n" FIRST READ("0") KEEP
+     "}\nif ((bx != 1) and (thread < 1)) {\n" WRITE("0") "}\n",
+     SIM_RACE, 2, 7},
+    {"atomics of all", FIRST ATOMIC("relaxed", "Y[0]", "3") "}\n", SIM_FINE, 0, 0},
+    {"an atomic and a store",
+     "var let x:f32 = f32(bx)\n" FIRST ATOMIC("relaxed", "Y[0]", "3") WRITE("0") "}\n", SIM_RACE, 3,
+     2},
+    {"an atomic and a load", FIRST ATOMIC("relaxed", "Y[0]", "3") READ("0") KEEP "}\n", SIM_RACE, 3,
+     7},
+    {"the last block reads what all released", LAST("acq_rel"), SIM_FINE, 0, 0},
+    {"in every order", LAST("seq_cst"), SIM_FINE, 0, 0},
+    {"nothing is released", LAST("acquire"), SIM_RACE, 7, 2},
+    {"nothing is acquired", LAST("release"), SIM_RACE, 7, 2},
+    {"nothing is ordered", LAST("relaxed"), SIM_RACE, 7, 2},
+};
+
+static void test_blocks(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof grids / sizeof *grids; i++)
+        for (int shuffle = 0; shuffle < 4; shuffle++) {
+            const struct sim_options how = {.shuffle = (uint64_t)shuffle};
+            struct outcome o = run(grids[i].body, 3, &how);
+            bool lines = o.line == grids[i].line && o.other == grids[i].other;
+            bool turned = o.line == grids[i].other && o.other == grids[i].line;
+            if (o.kind != grids[i].kind || !(lines || turned))
+                fail_msg("%s, order %d: %s on lines %d and %d, not %s on %d and %d", grids[i].name,
+                         shuffle, sim_kind_name(o.kind), o.line, o.other,
+                         sim_kind_name(grids[i].kind), grids[i].line, grids[i].other);
         }
 }
 
@@ -163,7 +230,7 @@ static void test_divergence(void **state) {
                            "if (i == 3) {\nset n = (n + 10:i32)\nbreak\n}\n"
                            "set n = (n + 1:i32)\n}\n"
                            "store f32 4 Y[thread] align 4 = f32(n)\n",
-                           false);
+                           1, NULL);
     (void)state;
     assert_int_equal(o.kind, SIM_FINE);
     static const float want[] = {0, 1, 2, 2, 12};
@@ -198,7 +265,7 @@ static void test_half(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_checks),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_checks), cmocka_unit_test(test_blocks),
                                        cmocka_unit_test(test_divergence),
                                        cmocka_unit_test(test_half)};
     return cmocka_run_group_tests(tests, NULL, NULL);
