@@ -6,6 +6,7 @@
 struct arena;
 
 struct arena *arena_new(void);
+struct arena *arena_new_large(void); /* for what will take a megabyte and more */
 void arena_free(struct arena *a);
 
 /* Zeroed memory, aligned to 16 bytes, never NULL: out of memory ends the process with status 70. */

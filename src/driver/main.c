@@ -151,7 +151,7 @@ static int compile(struct compilation *c) {
 }
 
 int main(int argc, char **argv) {
-    struct arena *a = arena_new();
+    struct arena *a = arena_new_large();
     struct options options = {.arena = a};
     int status = EXIT_DONE;
     if (argc > 1 && !strcmp(argv[1], "verify")) {
