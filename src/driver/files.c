@@ -1,6 +1,8 @@
 /* files.c: names of output files, writing them whole or not at all, dependency rules. */
+#define _GNU_SOURCE /* renameat2 */
 #include "driver/driver.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -24,6 +26,18 @@ void file_discard(const char *path) {
     if (!lstat(path, &st) && S_ISREG(st.st_mode)) remove(path);
 }
 
+/* Where a file stands already the two trade names, and the old one goes: a rename onto it makes
+ * ext4 wait for the disk, which takes longer than a compilation. */
+static bool put_in_place(const char *temporary, const char *path) {
+#ifdef RENAME_EXCHANGE
+    if (!renameat2(AT_FDCWD, temporary, AT_FDCWD, path, RENAME_EXCHANGE)) {
+        remove(temporary);
+        return true;
+    }
+#endif
+    return !rename(temporary, path);
+}
+
 bool file_write(const char *path, const char *data, size_t length) {
     if (!strcmp(path, "-"))
         return (fwrite(data, 1, length, stdout) == length && !fflush(stdout)) ||
@@ -41,7 +55,7 @@ bool file_write(const char *path, const char *data, size_t length) {
     if (!f) return complain("write", path);
     bool ok = fwrite(data, 1, length, f) == length;
     ok = !fclose(f) && ok;
-    if (ok && !rename(temporary, path)) return true;
+    if (ok && put_in_place(temporary, path)) return true;
     int why = errno;
     remove(temporary);
     errno = why;
