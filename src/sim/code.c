@@ -11,7 +11,7 @@ static slot_t constant(struct coder *c, union scalar v) {
     return s->constants.count - 1;
 }
 
-/* Temporaries are numbered from 0 here and moved behind the constants by program_new. */
+/* Temporaries are numbered from 0 here and moved behind the constants by program_of_kernel. */
 enum { TEMPORARY = 1 << 24 };
 
 static slot_t temporary(struct coder *c) {

@@ -243,7 +243,7 @@ int first_lane(uint32_t mask);
 bool sim_needs(struct machine *s, slot_t slot, bool uniform, const char *what);
 
 /* -- program.c, code.c, uniform.c */
-struct program *program_new(struct machine *s, const struct kernel *k);
+struct program *program_of_kernel(struct machine *s, const struct kernel *k);
 void uniform_find(struct program *p, const struct kernel *k, int32_t vars);
 bool uniform_expr(const struct program *p, const struct expr *e);
 struct coder {

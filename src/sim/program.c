@@ -223,7 +223,7 @@ static void finish(struct machine *s, struct program *p) {
     for (int i = 0; i < constants; i++) s->known[i] = known_in(FULL_MASK);
 }
 
-struct program *program_new(struct machine *s, const struct kernel *k) {
+struct program *program_of_kernel(struct machine *s, const struct kernel *k) {
     struct program *p = arena_make(s->arena, struct program);
     struct coder c = {.s = s, .p = p};
     int32_t vars = exprs_vars(s->m->exprs);

@@ -308,7 +308,7 @@ static void run_grid(struct machine *s) {
 
 static void run_kernel(struct machine *s, const struct kernel *k) {
     s->kernel = k;
-    s->program = program_new(s, k);
+    s->program = program_of_kernel(s, k);
     s->ran = arena_array(s->arena, bool, s->program->steps.count);
     add_buffers(s, k);
     add_warps(s, k);
