@@ -4,10 +4,10 @@
 #include "program.h"
 
 struct sweep {
-    uint64_t state; /* of the generator */
-    int exact, refused, faults;
-    int number;         /* of the case now running */
-    char refusal[1024]; /* of the case refused last */
+    uint64_t state;                     /* of the generator */
+    int exact, refused, faults, models; /* models: exact ones that ran on the machine model, too */
+    int number;                         /* of the case now running */
+    char refusal[1024];                 /* of the case refused last */
 };
 
 struct sweep sweep_new(uint64_t seed);
