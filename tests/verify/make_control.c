@@ -144,8 +144,12 @@ static void statement(struct maker *g) {
         random_map(g);
 }
 
+/* Not every statement finds what it needs. */
 void random_statements(struct maker *g, int count) {
-    for (int i = 0; i < count; i++) statement(g);
+    for (int i = 0; i < count; i++) {
+        size_t length = g->t.length;
+        for (int tries = 0; tries < 5 && g->t.length == length; tries++) statement(g);
+    }
 }
 
 /* -- launches
@@ -173,6 +177,17 @@ static void some_tiles(struct maker *g) {
     if (chance(g, 25)) tile_new(g, 2, turned, type_new(g), chance(g, 60));
     if (chance(g, 25) && g->rows * g->columns <= 2048)
         tile_new(g, 3, cube, type_new(g), chance(g, 50));
+}
+
+/* What changes no result, and what reads outside of a tensor give. */
+static void notes(struct maker *g) {
+    if (chance(g, 8)) say(g, "T.use_swizzle(%d)", PICK(g, 2, 4, 10));
+    for (int i = 0; i < g->tile_count; i++)
+        if (g->tiles[i].shared && g->tiles[i].rank == 2 && chance(g, 12))
+            say(g, "T.annotate_layout({%s: T.layout.make_%s_layout(%s)})", g->tiles[i].name,
+                PICK_TEXT(g, "swizzled", "linear", "half_bank_swizzled"), g->tiles[i].name);
+    if (g->input_count && chance(g, 10))
+        say(g, "T.annotate_safe_value({%s: 1})", g->inputs[0].name);
 }
 
 static const char *output(struct maker *g, int rank, const char *dtype) {
@@ -252,10 +267,10 @@ static void launch(struct maker *g) {
     else
         say(g, "with T.Kernel(%s, %s, threads=%s) as (bx, by):", x, y, threads);
     g->t.indent++;
-    if (chance(g, 8)) say(g, "T.use_swizzle(%d)", PICK(g, 2, 4, 10));
     some_tiles(g);
+    notes(g);
     random_load(g);
-    random_statements(g, 3 + (int)below(g, 6));
+    random_statements(g, chance(g, 30) ? 8 + (int)below(g, 8) : 3 + (int)below(g, 5));
     write_all(g);
     g->t.indent--;
 }

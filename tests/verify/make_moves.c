@@ -156,6 +156,14 @@ void random_reduce(struct maker *g) {
 
 /* -- scalars of all threads
  * ------------------------------------------------------------------------ */
+/* One element of a shared tile; every thread writes the same. */
+static void set_element(struct maker *g, const struct tile *x) {
+    const char *at = "0";
+    for (int k = 1; k < x->rank; k++)
+        at = arena_printf(g->arena, "%s, %u", at, below(g, (uint32_t)x->dim[k]));
+    say(g, "%s[%s] = %s", x->name, at, value(g, x->dtype, 1));
+}
+
 void random_scalar(struct maker *g) {
     struct tile *x = tile_choose(g, 0, WRITTEN);
     const struct input *t = input_choose(g, 2, NULL);
@@ -164,7 +172,9 @@ void random_scalar(struct maker *g) {
         if (s->variable && s->indent <= g->t.indent) say(g, "%s = %s + 1", s->name, s->name);
         return;
     }
-    if (x && x->shared && !is_narrow(x->dtype) && chance(g, 50)) { /* a snapshot */
+    if (x && x->shared && !is_narrow(x->dtype) && chance(g, 30)) {
+        set_element(g, x);
+    } else if (x && x->shared && !is_narrow(x->dtype) && chance(g, 50)) { /* a snapshot */
         const char *e = name_new(g, "e"), *at = "0";
         for (int k = 1; k < x->rank; k++)
             at = arena_printf(g->arena, "%s, %u", at, below(g, (uint32_t)x->dim[k]));
