@@ -236,18 +236,34 @@ static bool mentions(const struct walk *w, const struct ast_expr *e) {
     return has(&inner, w->name);
 }
 
-/* T.ceildiv(size, tile), size // tile, T.Kernel(size, …). */
+/* T.Kernel(size, …) */
+static bool find_grid(struct walk *w, const struct ast_expr *e) {
+    bool kernel = e->kind == AST_CALL && !strcmp(called(e->call.callee), "Kernel");
+    for (const struct ast_argument *a = kernel ? e->call.arguments : NULL; a; a = a->next)
+        if (!a->keyword && a->value->kind == AST_NAME && a->value->name == w->name) w->tile = 1;
+    return true;
+}
+
+/* T.ceildiv(size, tile), size // tile */
 static bool find_tile(struct walk *w, const struct ast_expr *e) {
     const struct ast_expr *by = NULL;
+    const struct ast_argument *a = e->kind == AST_CALL ? e->call.arguments : NULL;
     if (e->kind == AST_BINARY && e->binary.op == AST_FLOORDIV && mentions(w, e->binary.lhs))
         by = e->binary.rhs;
-    const struct ast_argument *a = e->kind == AST_CALL ? e->call.arguments : NULL;
-    const char *name = a ? called(e->call.callee) : "";
-    if (a && a->next && strstr(name, "div") && mentions(w, a->value)) by = a->next->value;
+    if (a && a->next && strstr(called(e->call.callee), "div") && mentions(w, a->value))
+        by = a->next->value;
     if (by && !w->tile) w->tile = number_of(w, by);
-    for (; a && !w->tile && !strcmp(name, "Kernel"); a = a->next)
-        if (!a->keyword && a->value->kind == AST_NAME && a->value->name == w->name) w->tile = 1;
     return !w->tile;
+}
+
+static int64_t tile_of(const struct walk *w, struct sym *name) {
+    struct walk inner = *w;
+    inner.name = name;
+    inner.visit = find_grid;
+    walk_def(&inner, w->def);
+    inner.visit = find_tile;
+    if (!inner.tile) walk_def(&inner, w->def);
+    return inner.tile;
 }
 
 static void add_value(struct size *z, int64_t value) {
@@ -260,13 +276,10 @@ static void add_value(struct size *z, int64_t value) {
  * ------------------------------------------------------------------------- */
 static void add_size(struct walk *w, struct unit *u, struct sym *name, bool constant) {
     if (u->count == MOST_SIZES || !has(w, name) || defined(w, name)) return;
-    struct walk tile = *w;
-    tile.visit = find_tile;
-    tile.name = name;
-    walk_def(&tile, w->def);
     struct size *z = &u->size[u->count++];
     *z = (struct size){.name = name, .constant = constant};
-    int64_t t = tile.tile, whole = number_of(w, &(struct ast_expr){.kind = AST_NAME, .name = name});
+    int64_t t = tile_of(w, name),
+            whole = number_of(w, &(struct ast_expr){.kind = AST_NAME, .name = name});
     if (t > 0 && t <= MOST_TILE) {
         const int64_t values[VALUES] = {t + 1, 1, t > 1 ? 2 * t + 3 : 3, t - 1, t};
         for (int i = 0; i < VALUES; i++) add_value(z, values[i]);
