@@ -67,7 +67,7 @@ struct kstmt {
         struct { struct var *var; struct expr *value; } set;      /* VAR (value may be NULL) SET */
         struct array *array;                                      /* ARRAY */
         struct { struct operand to; struct expr *value; } put;    /* PUT */
-        struct { struct var *var; struct expr *lo, *hi; int64_t step; int32_t unroll; struct kblock body; } loop; /* unroll: 1 not, 0 fully, n */
+        struct { struct var *var; struct expr *lo, *hi; int64_t step; int32_t unroll; bool apart; struct kblock body; } loop; /* unroll: 1 not, 0 fully, n; apart: each turn calls one function (part.c) */
         struct { struct expr *test; struct kblock body; } repeat; /* WHILE */
         struct { struct expr *test; struct kblock then, otherwise; } branch;
         struct {
@@ -114,6 +114,24 @@ struct array *array_new(struct module *m, struct kernel *k, const char *name, en
                         enum dtype element, int32_t count, struct span span);
 void kblock_walk(struct kblock *b, void (*visit)(struct kstmt *s, void *data), void *data);
 void kstmt_expressions(struct kstmt *s, void (*visit)(struct expr **e, void *data), void *data);
+
+/* -- part.c: a turn of a fully unrolled loop as a function ------------------------------------------- */
+enum { PART_WINDOWS = 6, PART_ELEMENTS = 16, PART_SCALARS = 8 };
+struct part_window { /* elements base + offset[i] of an array, in ascending order */
+    struct array *array;
+    struct expr *base;
+    int32_t count;
+    int64_t offset[PART_ELEMENTS];
+    bool in[PART_ELEMENTS], out[PART_ELEMENTS]; /* read before it is written; written */
+    bool set[PART_ELEMENTS];                    /* written whatever the conditions say */
+};
+struct part {
+    int32_t windows, scalars, cost; /* cost: a rough number of instructions */
+    struct part_window window[PART_WINDOWS];
+    struct var *scalar[PART_SCALARS]; /* used and not changed */
+};
+/* False if the body is more than computing with a few registers. */
+bool part_find(struct module *m, struct kstmt *loop, struct part *out);
 
 /* -- kernel_text.c ---------------------------------------------------------------------------------- */
 void kernel_print(struct text *t, const struct module *m);

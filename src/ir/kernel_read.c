@@ -234,7 +234,7 @@ static bool read_for(struct tile_reader *r, struct kstmt *s) {
            (s->loop.hi = read_expr(r)) &&
            (!take(r, "step") || cursor_integer(&r->c, &s->loop.step)) &&
            cursor_expect(&r->c, "unroll") && read_int32(r, &s->loop.unroll) &&
-           read_block(r, s, &s->loop.body);
+           ((s->loop.apart = take(r, "apart")) || true) && read_block(r, s, &s->loop.body);
 }
 
 static bool read_if(struct tile_reader *r, struct kstmt *s) {

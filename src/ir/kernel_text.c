@@ -47,7 +47,7 @@ static void print_loop(struct tile_printer *p, const struct kstmt *s) {
     text_puts(p->t, " .. ");
     print_expr(p, s->loop.hi);
     if (s->loop.step != 1) text_printf(p->t, " step %lld", (long long)s->loop.step);
-    text_printf(p->t, " unroll %d", s->loop.unroll);
+    text_printf(p->t, " unroll %d%s", s->loop.unroll, s->loop.apart ? " apart" : "");
     open_block(p, s);
     print_block(p, &s->loop.body);
     close_block(p);
