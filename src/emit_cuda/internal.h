@@ -31,6 +31,8 @@ void helpers_print(const struct helpers *h, struct text *out, bool host); /* row
 struct emitter {
     struct arena *arena;
     struct text *out;
+    struct text *parts; /* functions that the kernel at hand calls */
+    int part_count;     /* of the kernel */
     struct module *module;
     struct function_ir *function;
     struct kernel *kernel; /* NULL on the host side */
@@ -68,6 +70,9 @@ const char *resolve_lines(struct arena *a, const char *text, const char *unit_na
 /* -- stmt.c, memory.c
  * ----------------------------------------------------------------------------------- */
 void emit_kblock(struct emitter *e, const struct kblock *b);
+const char *array_type(enum dtype t); /* of a register */
+/* A turn of a loop as a call of a function made for it (part.c); false: it has to stand inline. */
+bool emit_turn(struct emitter *e, const struct kstmt *loop);
 void emit_memory(struct emitter *e, const struct kstmt *s); /* LOAD STORE */
 void emit_atomic(struct emitter *e, const struct kstmt *s);
 void emit_async(struct emitter *e, const struct kstmt *s);  /* CP_ASYNC */
@@ -80,6 +85,7 @@ void emit_shared_address(struct emitter *e, const struct address *a, bool pointe
  * ------------------------------------------------------------------------------------- */
 void emit_kernel(struct emitter *e); /* the __global__ function */
 const char *kernel_symbol(struct arena *a, const struct module *m, const struct kernel *k);
+const char *arch_test(struct arena *a, const struct target *t); /* for #if */
 extern const char host_support[]; /* what every launcher of a file needs, once */
 void emit_launcher(struct emitter *e, struct module *const *modules, int count,
                    const struct function_ir *f);

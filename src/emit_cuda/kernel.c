@@ -153,7 +153,7 @@ static void emit_thread_vars(struct emitter *e) {
 
 /* Where the body is compiled: nvcc runs it once per -gencode pair, and `-arch=sm_90a` adds a plain
  * compute_90 pass whose code never runs on the device that the launcher chooses. */
-static const char *arch_test(struct arena *a, const struct target *t) {
+const char *arch_test(struct arena *a, const struct target *t) {
     if (t->exact)
         return arena_printf(a, "__CUDA_ARCH__ == %d0 && defined(__CUDA_ARCH_FEAT_SM%d_ALL)",
                             t->capability, t->capability);

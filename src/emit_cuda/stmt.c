@@ -2,7 +2,7 @@
 #include "emit_cuda/internal.h"
 #include <string.h>
 
-static const char *register_type(enum dtype t) {
+const char *array_type(enum dtype t) {
     switch (t) {
     case DTYPE_F64: return "double";
     case DTYPE_F32:
@@ -70,6 +70,14 @@ static void emit_for(struct emitter *e, const struct kstmt *s) {
         text_printf(e->out, "; ++%s)", name);
     else
         text_printf(e->out, "; %s += %lld)", name, (long long)s->loop.step);
+    if (s->loop.apart) {
+        text_puts(e->out, " {\n");
+        e->out->indent++;
+        if (!emit_turn(e, s)) emit_kblock(e, &s->loop.body);
+        e->out->indent--;
+        text_puts(e->out, "}\n");
+        return;
+    }
     emit_body(e, &s->loop.body);
     text_puts(e->out, "\n");
 }
@@ -143,7 +151,7 @@ static void emit_assert(struct emitter *e, const struct kstmt *s) {
 }
 
 static void emit_array(struct emitter *e, const struct array *a) {
-    text_printf(e->out, "%s %s[%d];", register_type(a->dtype), array_name(e, a), a->count);
+    text_printf(e->out, "%s %s[%d];", array_type(a->dtype), array_name(e, a), a->count);
     if (a->element != a->dtype) text_printf(e->out, " // packed %s", dtype_letter(a->element));
     text_puts(e->out, "\n");
 }

@@ -38,6 +38,23 @@ static bool uses_print(const struct kblock *b) {
     return false;
 }
 
+/* The functions that it calls come first. */
+static void emit_whole_kernel(struct emitter *e) {
+    struct text *out = e->out, parts = text_new(e->arena), kernel = text_new(e->arena);
+    e->parts = &parts;
+    e->part_count = 0;
+    e->out = &kernel;
+    text_puts(e->out, "// ");
+    emit_comment(e->out, e->function->doc ? e->function->doc : e->function->name->text);
+    text_printf(e->out, ", %s, %d threads, %d bytes of shared memory\n", e->module->target->name,
+                e->kernel->threads, e->kernel->shared_bytes);
+    emit_kernel(e);
+    text_puts(e->out, "\n");
+    e->out = out;
+    if (parts.length) text_puts(e->out, parts.at);
+    text_puts(e->out, kernel.at);
+}
+
 static void emit_module(struct emitter *e, struct module *m) {
     e->module = m;
     for (int i = 0; i < m->functions.count; i++) {
@@ -45,12 +62,7 @@ static void emit_module(struct emitter *e, struct module *m) {
         for (int j = 0; j < e->function->kernels.count; j++) {
             e->kernel = e->function->kernels.at[j];
             e->names = names_new(e->arena);
-            text_puts(e->out, "// ");
-            emit_comment(e->out, e->function->doc ? e->function->doc : e->function->name->text);
-            text_printf(e->out, ", %s, %d threads, %d bytes of shared memory\n", m->target->name,
-                        e->kernel->threads, e->kernel->shared_bytes);
-            emit_kernel(e);
-            text_puts(e->out, "\n");
+            emit_whole_kernel(e);
         }
     }
 }

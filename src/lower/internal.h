@@ -309,6 +309,10 @@ void divide(struct module *m);
 /* Does the statement itself (nothing inside it) change what e reads? */
 bool kstmt_changes(struct kstmt *s, const struct expr *e);
 
+/* -- apart.c: long straight-line code becomes calls; of tidy
+ * ------------------------------------------------------------------------------- */
+void apart(struct module *m, struct kernel *k);
+
 /* -- quotients.c: divisions that stand together share one test
  * -------------------------------------- */
 void quotients(struct module *m, struct kblock *b);

@@ -7,7 +7,7 @@
 #include "internal.h"
 
 enum { IN_FLIGHT = 8, STAGED_LOADS = 8, STAGED_REGISTERS = 64 };
-enum { QUOTIENTS = 4 }; /* elements with divisions that are better done side by side */
+enum { QUOTIENTS = 8 }; /* elements with divisions that are better done side by side */
 
 struct survey {
     struct lowering *l;
@@ -15,6 +15,8 @@ struct survey {
     int32_t bytes; /* of the narrowest element in memory; 16: none */
     int32_t parts; /* elements a word of the most packed fragment */
     bool divides;
+    const struct domain *domain; /* for the next */
+    unsigned divisor_axes;       /* bit i: some divisor depends on axis i */
 };
 
 static void survey_buffer(struct survey *v, const struct buffer *b) {
@@ -26,11 +28,20 @@ static void survey_buffer(struct survey *v, const struct buffer *b) {
         v->parts = array_parts(v->l->arrays[b->id]);
 }
 
+static void survey_divisor(struct survey *v, const struct expr *divisor) {
+    int i;
+
+    v->divides = true;
+    for (i = 0; i < v->domain->rank; i++)
+        if (expr_uses_kind(divisor, VAR_LET) || expr_uses_var(divisor, v->domain->axis[i]))
+            v->divisor_axes |= 1u << i;
+}
+
 static struct expr *survey_node(struct expr *e, void *data) {
     struct survey *v = data;
 
     if (e->kind == EXPR_LOAD) survey_buffer(v, e->buffer);
-    if (e->kind == EXPR_OP && e->fn == FN_DIV) v->divides = true;
+    if (e->kind == EXPR_OP && e->fn == FN_DIV) survey_divisor(v, e->args[1]);
     return NULL;
 }
 
@@ -530,6 +541,43 @@ static void run_paths(struct lowering *l, const struct plan *plan, struct map_bo
     out_leave(l, saved);
 }
 
+/* -- divisions in registers
+ * --------------------------------------------------------------------- */
+/* Loops that a divisor depends on stand outside: its reciprocal serves those within, of which the
+ * number is returned. */
+static int divisors_outside(struct plan *p, unsigned axes) {
+    struct plan_loop within[LOOPS];
+    int outside = 0, count = 0, i;
+
+    for (i = 0; i < p->loops; i++)
+        if (axes & 1u << p->loop[i].axis)
+            p->loop[outside++] = p->loop[i];
+        else
+            within[count++] = p->loop[i];
+    for (i = 0; i < count; i++) p->loop[outside + i] = within[i];
+    return count;
+}
+
+/* The elements of several turns stand side by side, so that their quotients share a test. */
+static void gather_quotients(struct plan *p, unsigned divisor_axes) {
+    int within = divisors_outside(p, divisor_axes), at;
+    int32_t wanted = QUOTIENTS / p->vector, turns;
+
+    for (at = p->loops - 1; at >= 0 && wanted > 1; at--) {
+        if (within > 0 && at < p->loops - within) return;
+        turns = largest_divisor(p->loop[at].radix, wanted);
+        if (turns == 1) return;
+        if (turns < p->loop[at].radix) {
+            if (p->loops == LOOPS) return;
+            split_loop(p, at++, turns);
+            p->loop[at].expanded = true;
+            return;
+        }
+        p->loop[at].expanded = true;
+        wanted /= turns;
+    }
+}
+
 static int32_t vector_limit(const struct survey *v) {
     int32_t limit = v->bytes < 16 ? 16 / v->bytes : 1;
 
@@ -539,7 +587,7 @@ static int32_t vector_limit(const struct survey *v) {
 }
 
 void lower_map(struct lowering *l, const struct domain *d, struct block *block) {
-    struct survey v = {l, true, false, false, 16, 1, false};
+    struct survey v = {.l = l, .simple = true, .bytes = 16, .parts = 1, .domain = d};
     struct map_body body = {block, false};
     struct kblock *saved = NULL;
     struct packing k;
@@ -551,6 +599,7 @@ void lower_map(struct lowering *l, const struct domain *d, struct block *block) 
     block_walk(block, survey_statement, &v);
     body.simple = v.simple;
     plan_make(l, &plan, d, vector_limit(&v));
+    if (v.simple && v.divides && v.bytes == 16) gather_quotients(&plan, v.divisor_axes);
     k = (struct packing){&plan, l};
     block_walk(block, expand_statement, &k);
     if (plan.owner && v.stores_memory && !v.writes_registers) {

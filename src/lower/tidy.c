@@ -234,5 +234,6 @@ void tidy(struct module *m) {
             tidy_block(&t, &k->code->body);
             hoist(m, k);
             drop_dead(m, k);
+            apart(m, k);
         }
 }
