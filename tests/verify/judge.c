@@ -25,7 +25,7 @@ static void fail(struct finding *f, enum outcome o, const char *kind, const char
 struct trial {
     struct arena *arena;
     struct module *meaning, *code;
-    struct sim_data *expected, *actual;
+    struct sim_data *start, *expected, *actual;
 };
 
 static bool is_fault(const char *errors) {
@@ -37,8 +37,9 @@ static bool compile(struct trial *t, const char *text, const struct plan *p,
                     const struct variant *v, struct finding *f) {
     const char *errors = NULL;
     struct program_text source = {text, NULL, v->target};
-    t->meaning = rig_compile(t->arena, &source, false, &errors);
-    t->code = t->meaning ? rig_compile(t->arena, &source, true, &errors) : NULL;
+    if (t->code) return true;
+    if (!t->meaning) t->meaning = rig_compile(t->arena, &source, false, &errors);
+    if (t->meaning) t->code = rig_compile(t->arena, &source, true, &errors);
     if (t->code && p->spoil) p->spoil(t->code);
     if (t->code) return true;
     bool fault = is_fault(errors);
@@ -67,9 +68,9 @@ static void say_difference(struct finding *f, const char *kind, const struct sim
 static const struct sim_tolerance same_bits = {0, 0};
 
 /* What the program means must not depend on what memory holds in the beginning. */
-static bool is_defined(struct trial *t, const struct sim_data *start, struct finding *f) {
+static bool is_defined(struct trial *t, struct finding *f) {
     struct function_ir *fn = function_of(t->meaning);
-    struct sim_data *other = sim_data_copy(t->arena, fn, start);
+    struct sim_data *other = sim_data_copy(t->arena, fn, t->start);
     if (!evaluate(t, other, false, f)) return false;
     struct sim_difference d = sim_compare(fn, t->expected, other, same_bits);
     if (!d.buffer) return true;
@@ -81,20 +82,34 @@ static bool is_defined(struct trial *t, const struct sim_data *start, struct fin
 static bool expect(struct trial *t, const struct plan *p, bool check, struct finding *f) {
     struct function_ir *fn = function_of(t->meaning);
     const char *why = "?";
-    t->expected = sim_data_new(t->arena, fn, NULL, p->seed, &why);
-    if (!t->expected) {
+    if (t->expected) return true;
+    t->start = sim_data_new(t->arena, fn, NULL, p->seed, &why);
+    if (!t->start) {
         fail(f, REFUSED, "data", why);
         return false;
     }
-    t->actual = sim_data_copy(t->arena, fn, t->expected);
-    struct sim_data *start = sim_data_copy(t->arena, fn, t->expected);
-    return evaluate(t, t->expected, true, f) && (!check || is_defined(t, start, f));
+    t->expected = sim_data_copy(t->arena, fn, t->start);
+    return evaluate(t, t->expected, true, f) && (!check || is_defined(t, f));
+}
+
+/* What an earlier variant has worked out is not done again. */
+static void share(struct trial *x, const struct trial *t, const struct plan *p, int i) {
+    const struct variant *v = &p->at[i];
+    for (int k = 0; k < i; k++) {
+        const struct variant *o = &p->at[k];
+        if (strcmp(o->target, v->target) != 0 || o->threads != v->threads) continue;
+        x->meaning = t[k].meaning; /* stages mean nothing */
+        x->start = t[k].start;
+        x->expected = t[k].expected;
+        if (o->stages == v->stages) x->code = t[k].code;
+    }
 }
 
 static bool run_code(struct trial *t, const struct variant *v, struct finding *f) {
     const struct sim_options how = {.early = v->early, .backward = v->early};
     struct sim_result r;
     struct function_ir *fn = function_of(t->meaning);
+    t->actual = sim_data_copy(t->arena, fn, t->start);
     if (!sim_run(t->code, function_of(t->code), &t->actual->args, &how, &r)) {
         int line = r.fault.at.end ? source_position(t->code->source, r.fault.at.begin).line : 0;
         fail(f, DIFFERS, sim_kind_name(r.fault.kind),
@@ -141,6 +156,7 @@ struct finding judge(const char *body, const struct plan *p) {
     for (int i = 0; i < p->count && f.outcome != DIFFERS && f.outcome != UNDEFINED; i++) {
         struct trial *x = &t[i];
         x->arena = a;
+        share(x, t, p, i);
         f.variant = i;
         if (!compile(x, judge_text(a, body, &p->at[i]), p, &p->at[i], &f)) {
             f.refused += f.outcome == REFUSED;
