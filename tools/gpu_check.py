@@ -333,6 +333,11 @@ class Problem:
         return getattr(self, f"{self.case.baseline}_{self.case.kind}")()
 
 
+C_TYPES = dict(int8=ctypes.c_int8, int16=ctypes.c_int16, int32=ctypes.c_int32, int64=ctypes.c_int64, uint8=ctypes.c_uint8,
+               uint16=ctypes.c_uint16, uint32=ctypes.c_uint32, uint64=ctypes.c_uint64, float32=ctypes.c_float,
+               float64=ctypes.c_double, bool=ctypes.c_bool)
+
+
 class Kernel:
     def __init__(self, directory, case):
         stem = os.path.join(directory, case.name)
@@ -342,7 +347,7 @@ class Kernel:
         self.launch = self.library[self.name + "_launch"]
 
         class Args(ctypes.Structure):
-            _fields_ = [(p["name"], ctypes.c_void_p if p["role"] == "tensor" else ctypes.c_int64) for p in self.parameters]
+            _fields_ = [(p["name"], ctypes.c_void_p if p["role"] == "tensor" else C_TYPES[p["dtype"]]) for p in self.parameters]
         self.args = Args()
 
     def bind(self, tensors):
