@@ -154,14 +154,12 @@ void verify_module(struct verify *v, struct module *kernel) {
     struct diag *own = diag_new(v->c->arena, v->c->source);
     struct module *tile =
         analyse(v->c->arena, v->c->names, own, v->c->ast, kernel->target, &v->c->sema);
-    const char *topic = v->options->explain;
-    bool explains = topic && (!strcmp(topic, "counters") || !strcmp(topic, "all"));
     for (int i = 0; i < kernel->functions.count; i++) {
         struct trial t = {.code = kernel->functions.at[i],
                           .kernel = kernel,
                           .tile = tile,
                           .seed = v->how->seed,
-                          .how = {.count = v->how->count || explains}};
+                          .how = {.count = v->how->count || v->how->explain}};
         for (int k = 0; k < tile->functions.count; k++)
             if (tile->functions.at[k]->name == t.code->name) t.meaning = tile->functions.at[k];
         verify_function(v, t);
@@ -216,6 +214,8 @@ int verify_main(struct arena *a, int argc, char **argv) {
     if (!options_parse(&options, argc, argv, &status)) return status;
     status = check_options(&options, &how);
     if (status != EXIT_DONE) return status;
+    how.explain = options.explain &&
+                  (!strcmp(options.explain, "counters") || !strcmp(options.explain, "all"));
     if (!arrays_read(&v)) return EXIT_USAGE;
     if (!how.sweep || !sizes_sweep(&v, &status)) status = verify_once(&v);
     if (v.passed + v.refused + v.failed > 1) report_summary(&v);

@@ -16,6 +16,7 @@ struct verify_options {
     VEC(struct named_file) inputs, outputs;
     uint64_t seed;
     bool sweep, count, random_order;
+    bool explain; /* --explain=counters */
 };
 
 /* -- verify_npy.c
@@ -86,6 +87,11 @@ void report_error(struct verify *v, const struct trial *t, const char *why, int 
 /* The compiler refuses these sizes; `first` is its message, "FILE:LINE:COLUMN: error: …". */
 void report_refused(struct verify *v, const char *unit, const char *target, const char *first);
 void report_summary(struct verify *v);
+
+/* -- verify_counters.c
+ * ----------------------------------------------------------------------------- */
+/* The counters of a run: --explain=counters. */
+void put_explanation(struct verify *v, const struct sim_result *r);
 
 /* -- verify_sizes.c
  * -------------------------------------------------------------------------------- */

@@ -103,7 +103,9 @@ void report_pass(struct verify *v, const struct trial *t, const struct sim_data 
                      : " (%lld blocks, %lld thread instructions",
                 (long long)n->blocks, (long long)n->instructions);
     if (v->how->count) put_counters(v, n);
-    text_puts(&v->out, json ? "}\n" : ")\n");
+    text_puts(&v->out, json ? "" : ")\n");
+    if (v->how->explain) put_explanation(v, r);
+    text_puts(&v->out, json ? "}\n" : "");
     end(v);
 }
 

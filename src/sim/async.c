@@ -17,7 +17,11 @@ static void mark(struct machine *s, const struct transfer *t, int32_t pending) {
         shadow_at(s, &s->shadows, i)->pending = pending;
 }
 
-static bool copy_lane(struct machine *s, const struct step *p, int l) {
+struct requests { /* of one copy statement */
+    struct request from, to;
+};
+
+static bool copy_lane(struct machine *s, const struct step *p, int l, struct requests *r) {
     const struct kstmt *st = p->st;
     int32_t bytes = st->cp_async.bytes;
     struct transfer t = {
@@ -50,10 +54,14 @@ static bool copy_lane(struct machine *s, const struct step *p, int l) {
             return false;
         }
         t.from = source->data + first;
+        r->from.at[l] = first;
+        r->from.lanes |= 1u << l;
         struct touch x = touch_of(s, &st->cp_async.from, t.from, t.source_bytes, l);
         if (x.in && !shadow_read(s, x)) return false;
     }
     t.to = (int32_t)(at - s->shared);
+    r->to.at[l] = t.to;
+    r->to.lanes |= 1u << l;
     if (!shadow_write(s, (struct touch){&s->shadows, t.to, bytes, l}, NULL)) return false;
     memset(s->shared_known + t.to, 0, (size_t)bytes);
     memset(s->shared + t.to, 0xff, (size_t)bytes);
@@ -69,11 +77,15 @@ void async_copy(struct machine *s, const struct step *p) {
         "the size of an asynchronous copy", "the guard of an asynchronous copy"};
     for (int i = 3; i >= 0; i--)
         if (p->value[i] != NO_SLOT && !sim_needs(s, p->value[i], p->uniform[i], what[i])) return;
+    int32_t bytes = p->st->cp_async.bytes;
+    struct requests r = {.from = {.bytes = bytes}, .to = {.bytes = bytes}};
     for (uint32_t left = s->warp->active; left; left &= left - 1) {
         int l = first_lane(left);
         if (p->value[3] != NO_SLOT && !lanes_of(s, p->value[3])[p->uniform[3] ? 0 : l].i) continue;
-        if (!copy_lane(s, p, l)) return;
+        if (!copy_lane(s, p, l, &r)) return;
     }
+    request_count(s, &r.from, p->st->cp_async.from.buffer);
+    request_count(s, &r.to, p->st->cp_async.to.buffer);
 }
 
 static bool whole_warp(struct machine *s, const char *what) {

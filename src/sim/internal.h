@@ -203,8 +203,9 @@ struct machine {
     VEC(struct lanes) constants;
     struct warp *warps, *warp; /* the running one */
     int32_t warp_count, step;
-    bool *ran;           /* by step */
-    struct area *spaces; /* by buffer id */
+    bool *ran;              /* by step */
+    struct sim_cost *costs; /* by step, of global and of other memory; NULL: not counted */
+    struct area *spaces;    /* by buffer id */
     uint8_t *shared, *shared_known;
     struct shadows shadows;            /* of shared memory */
     int32_t block_number, first_block; /* of all launches; the last one before this launch */
@@ -290,7 +291,10 @@ struct request { /* the addresses of one instruction's lanes, for the counters *
     uint32_t lanes;
     int32_t bytes;
 };
-void request_count(struct machine *s, const struct request *r, enum scope scope);
+/* counters.c: a request of the running statement. */
+void request_count(struct machine *s, const struct request *r, const struct buffer *b);
+void costs_begin(struct machine *s);
+void costs_end(struct machine *s); /* of the kernel; adds to the result */
 
 /* -- blocks.c */
 /* An access of element i of a watched tensor: false, with a fault, if another block's is not

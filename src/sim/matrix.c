@@ -112,7 +112,7 @@ static void count_rows(struct machine *s, const struct step *p) {
         r.at[l] =
             index[p->uniform[0] ? 0 : l].i + s->spaces[p->st->matrix.address.buffer->id].offset;
     }
-    request_count(s, &r, SCOPE_SHARED);
+    request_count(s, &r, p->st->matrix.address.buffer);
 }
 
 void matrix_run(struct machine *s, const struct step *p) {

@@ -132,7 +132,7 @@ void memory_load(struct machine *s, const struct step *p) {
             set_known(known_of(s, first - k), &f, known ? known + k * f.bytes : NULL, l);
         }
     }
-    request_count(s, &r, scope);
+    request_count(s, &r, st->memory.address.buffer);
 }
 
 /* -- stores
@@ -189,7 +189,7 @@ void memory_store(struct machine *s, const struct step *p) {
         uint8_t *to = known_at(s, b->scope, at);
         if (to) memcpy(to, o.known, (size_t)st->memory.bytes);
     }
-    request_count(s, &r, b->scope);
+    request_count(s, &r, b);
 }
 
 /* -- atomics
@@ -203,7 +203,7 @@ static union scalar combined(const struct kstmt *st, union scalar old, union sca
     return scalar_cast(scalar_op(ops[st->atomic.op], in, args), in, t);
 }
 
-static bool atomic_lane(struct machine *s, const struct step *p, int l) {
+static bool atomic_lane(struct machine *s, const struct step *p, int l, struct request *r) {
     const struct kstmt *st = p->st;
     enum dtype t = st->atomic.dtype;
     int32_t bytes = dtype_bytes(t);
@@ -211,6 +211,7 @@ static bool atomic_lane(struct machine *s, const struct step *p, int l) {
     int64_t index = lanes_of(s, p->value[0])[p->uniform[0] ? 0 : l].i;
     uint8_t *at = memory_at(s, &st->atomic.address, index, bytes, l);
     if (!at) return false;
+    r->at[l] = scope == SCOPE_SHARED ? at - s->shared : index * bytes;
     struct touch x = touch_of(s, &st->atomic.address, at, bytes, l);
     if (x.in && !shadow_write(s, x, NULL)) return false;
     if (scope == SCOPE_GLOBAL) blocks_atomic(s, st->atomic.order, at, l);
@@ -237,6 +238,8 @@ void memory_atomic(struct machine *s, const struct step *p) {
     if (!sim_needs(s, p->value[0], p->uniform[0], "the address") ||
         !sim_needs(s, p->value[1], p->uniform[1], "the operand of an atomic operation"))
         return;
+    struct request r = {.lanes = s->warp->active, .bytes = dtype_bytes(p->st->atomic.dtype)};
     for (uint32_t left = s->warp->active; left; left &= left - 1)
-        if (!atomic_lane(s, p, first_lane(left))) return;
+        if (!atomic_lane(s, p, first_lane(left), &r)) return;
+    request_count(s, &r, p->st->atomic.address.buffer);
 }

@@ -312,9 +312,11 @@ static void run_kernel(struct machine *s, const struct kernel *k) {
     s->ran = arena_array(s->arena, bool, s->program->steps.count);
     add_buffers(s, k);
     add_warps(s, k);
+    costs_begin(s);
     for (int i = 0; i < 3; i++) s->grid[i] = 1;
     for (int i = 0; i < k->grid_rank; i++) s->grid[i] = sim_host_value(s->f, s->args, k->grid[i]);
     run_grid(s);
+    costs_end(s);
     if (s->options->ran) report_ran(s);
 }
 

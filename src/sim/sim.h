@@ -37,6 +37,17 @@ struct sim_counters {
     int64_t blocks;
 };
 
+/* Of the statements of one line that reach one buffer in one way, with `count`. */
+struct sim_cost {
+    const struct kernel *kernel;
+    const struct buffer *buffer;
+    struct span at;
+    enum kstmt_kind kind;
+    int64_t requests; /* a warp each */
+    int64_t cost;     /* passes over the banks of shared memory, or sectors */
+    int64_t least;    /* the fewest that the same bytes could take */
+};
+
 struct sim_options {
     /* Called behind each launch for every statement that ran; for an if: that some lane did not
      * enter. */
@@ -52,6 +63,7 @@ struct sim_options {
 struct sim_result {
     struct sim_fault fault;
     struct sim_counters counters;
+    VEC(struct sim_cost) costs; /* in the order of the program */
 };
 
 /* Runs all launches of f, which is at KERNEL. False if there was a fault. Messages live in m. */

@@ -182,6 +182,13 @@ static const struct {
      "\"kind\":\"race\",\"file\":\"clash.tile\",\"line\":4,\"other_line\":4,\"thread\":0,"
      "\"block\":[1,0,0]",
      NULL},
+    {"tilec verify halves.tile --size n=64 --explain=counters --arch=sm_80", 0,
+     "halves.tile:5: load 'X': 2 requests of 8.00 sectors, where 4.00 would do\n", NULL},
+    {"tilec verify halves.tile --size n=64 --explain=counters --arch=sm_80 --diagnostics=json", 0,
+     "\"kind\":\"load\",\"buffer\":\"X\",\"space\":\"global\",\"requests\":2,\"sectors\":16", NULL},
+    {"tilec verify halves.tile --size n=64 --count --arch=sm_80", 0, "4 requests, 24 sectors",
+     NULL},
+    {"tilec halves.tile --explain=counters", 2, "nothing to explain under 'counters'", NULL},
     {"tilec scale.tile --sweep", 2, "only 'tilec verify' has the option '--sweep'", NULL},
 };
 

@@ -33,6 +33,8 @@ struct outcome {
     enum sim_kind kind;
     int line, other;
     float y[64];
+    struct sim_cost cost[4];
+    int costs;
 };
 
 static struct outcome run(const char *body, int blocks, const struct sim_options *how) {
@@ -61,6 +63,8 @@ static struct outcome run(const char *body, int blocks, const struct sim_options
     o.kind = r.fault.kind;
     o.line = r.fault.at.end ? source_position(m->source, r.fault.at.begin).line : 0;
     o.other = r.fault.other.end ? source_position(m->source, r.fault.other.begin).line : 0;
+    o.costs = r.costs.count;
+    for (int i = 0; i < o.costs && i < 4; i++) o.cost[i] = r.costs.at[i];
     memcpy(o.y, data->args.tensor[1]->data, sizeof o.y);
     arena_free(a);
     return o;
@@ -237,6 +241,43 @@ static void test_divergence(void **state) {
     for (int i = 0; i < 64; i++) assert_true(o.y[i] == want[i % 5]);
 }
 
+/* -- counters: what two warps ask for in one statement
+ * ----------------------------------------------------------------------------------- */
+static const struct {
+    const char *name, *body;
+    int requests, cost, least;
+} costs[] = {
+    {"lanes side by side", "load f32 4 var let x:f32 = X[thread] align 4 const\n", 2, 8, 8},
+    {"every other", "load f32 4 var let x:f32 = X[((thread * 2) % 64)] align 4 const\n", 2, 16, 8},
+    {"all the same", "load f32 4 var let x:f32 = X[0] align 4 const\n", 2, 2, 2},
+    {"one lane of each warp",
+     "if ((thread % 32) == 5) {\nload f32 4 var let x:f32 = X[thread] align 4 const\n}\n", 2, 2, 2},
+    {"wide",
+     "array r f32 f32 [4]\nload f32 16 r[0] = X[((thread % 16) * 4)] align 16 const\n", 2,
+     16, 16},
+    {"banks side by side", "store f32 4 S[((thread % 32) * 4)] align 4 = 1.0:f32\n", 2, 2, 2},
+    {"two words a bank", "store f32 4 S[(thread * 4)] align 4 = 1.0:f32\n", 2, 2, 2},
+    {"every other word", "store f32 4 S[((thread % 32) * 8)] align 4 = 1.0:f32\n", 2, 4, 2},
+    {"two words in one bank", "store f32 4 S[((thread % 2) * 128)] align 4 = 1.0:f32\n", 2, 4, 2},
+    {"one word for all", "store f32 4 S[0] align 4 = 1.0:f32\n", 2, 2, 2},
+};
+
+static void test_costs(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof costs / sizeof *costs; i++) {
+        const struct sim_options how = {.count = true};
+        struct outcome o = run(costs[i].body, 1, &how);
+        if (o.kind != SIM_FINE || o.costs != 1 || o.cost[0].requests != costs[i].requests ||
+            o.cost[0].cost != costs[i].cost || o.cost[0].least != costs[i].least)
+            fail_msg("%s: [%s] %d rows, %lld requests cost %lld, at least %lld", costs[i].name,
+                     sim_kind_name(o.kind), o.costs, (long long)o.cost[0].requests,
+                     (long long)o.cost[0].cost, (long long)o.cost[0].least);
+    }
+    struct outcome o = run(LOAD COPY "commit\nwait 0\n", 1, &(struct sim_options){.count = true});
+    assert_int_equal(o.costs, 3); /* a copy reaches two memories */
+    assert_int_equal(run(LOAD, 1, NULL).costs, 0);
+}
+
 /* -- conversions
  * ----------------------------------------------------------------------------------- */
 static void check_half(float v) {
@@ -267,6 +308,6 @@ static void test_half(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_checks), cmocka_unit_test(test_blocks),
                                        cmocka_unit_test(test_divergence),
-                                       cmocka_unit_test(test_half)};
+                                       cmocka_unit_test(test_costs), cmocka_unit_test(test_half)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
