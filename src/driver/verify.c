@@ -29,11 +29,24 @@ static void judge(struct verify *v, const struct trial *t, struct sim_data *expe
     if (v->keeps && !arrays_keep(v, t, actual)) v->status = EXIT_USAGE;
 }
 
+/* The launcher refuses these dimensions: its message, or NULL. */
+static const char *failed_check(const struct trial *t, const struct sim_data *d) {
+    const struct function_ir *f = t->meaning;
+    for (int i = 0; i < f->checks.count; i++) {
+        const struct host_check *c = &f->checks.at[i];
+        if (!sim_host_value(f, &d->args, c->test)) return c->message ? c->message : "an assertion";
+    }
+    return NULL;
+}
+
 static void run_trial(struct verify *v, const struct trial *t) {
     struct arena *a = arena_new();
     const char *why = NULL;
     struct sim_data *d = sim_data_new(a, t->meaning, t->given, t->seed, &why);
-    if (!d || !arrays_fill(v, t, d, &why))
+    const char *check = d ? failed_check(t, d) : NULL;
+    if (check)
+        report_unlaunched(v, t, d, check);
+    else if (!d || !arrays_fill(v, t, d, &why))
         report_error(v, t, why, EXIT_USAGE);
     else
         judge(v, t, d, a);
@@ -73,7 +86,8 @@ static struct sim_choice *given_values(struct verify *v, const struct function_i
 static int64_t fitted(const struct var *v, int64_t n) {
     int64_t by = v->divisor > 1 ? v->divisor : 1;
     if (n < v->lo) n = v->lo;
-    n = (n + by - 1) / by * by;
+    int64_t over = n % by;
+    if (over > 0) n += by - over;
     return n > v->hi ? v->hi / by * by : n;
 }
 
@@ -86,17 +100,19 @@ static void vary(const struct verify *v, struct trial *t, int n) {
     t->how.shuffle = n & 4 || v->how->random_order ? t->seed : 0;
 }
 
-/* A dimension that is only a stride follows from the extents. */
-static bool is_stride(const struct function_ir *f, const struct var *x) {
-    bool stride = false, extent = false;
+/* Is the parameter free to choose? A dimension that is only a stride follows from the extents, a
+ * scalar counts where it is an extent. */
+static bool is_size(const struct function_ir *f, const struct param *p) {
+    bool stride = false;
+    if (p->kind == PARAM_TENSOR || dtype_is_float(p->var->dtype)) return false;
     for (int i = 0; i < f->globals.count; i++) {
         const struct buffer *b = f->globals.at[i];
         for (int k = 0; k < b->rank; k++) {
-            stride |= b->stride[k] && expr_uses_var(b->stride[k], x);
-            extent |= expr_uses_var(b->dim[k], x);
+            if (expr_uses_var(b->dim[k], p->var)) return true;
+            stride |= b->stride[k] && expr_uses_var(b->stride[k], p->var);
         }
     }
-    return stride && !extent;
+    return p->kind == PARAM_DIM && !stride;
 }
 
 static const int64_t sizes[] = {1, 2, 7, 16, 33, 64, 100, 129, 0};
@@ -108,9 +124,8 @@ static bool choose_sizes(const struct trial *t, const struct sim_choice *fixed, 
     bool some = false;
     for (int i = 0, k = 0; i < f->params.count; i++) {
         const struct param *p = &f->params.at[i];
-        bool is_free = p->kind == PARAM_DIM && !fixed[i].set && !is_stride(f, p->var);
         t->given[i] = fixed[i];
-        if (!is_free) continue;
+        if (fixed[i].set || !is_size(f, p)) continue;
         t->given[i] =
             (struct sim_choice){true, {.i = fitted(p->var, sizes[(n + 4 * k++) % SIZES])}};
         some = true;
@@ -218,6 +233,7 @@ int verify_main(struct arena *a, int argc, char **argv) {
                   (!strcmp(options.explain, "counters") || !strcmp(options.explain, "all"));
     if (!arrays_read(&v)) return EXIT_USAGE;
     if (!how.sweep || !sizes_sweep(&v, &status)) status = verify_once(&v);
-    if (v.passed + v.refused + v.failed > 1) report_summary(&v);
+    int runs = v.passed + v.refused + v.failed;
+    if (runs > 1 || (runs && options.json)) report_summary(&v);
     return status;
 }

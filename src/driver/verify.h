@@ -84,6 +84,9 @@ void report_fault(struct verify *v, const struct trial *t, const struct sim_data
 void report_difference(struct verify *v, const struct trial *t, const struct sim_difference *d,
                        const struct sim_data *expected, const struct sim_data *actual);
 void report_error(struct verify *v, const struct trial *t, const char *why, int status);
+/* The launcher refuses these dimensions: a failure where a user chose them. */
+void report_unlaunched(struct verify *v, const struct trial *t, const struct sim_data *d,
+                       const char *check);
 /* The compiler refuses these sizes; `first` is its message, "FILE:LINE:COLUMN: error: …". */
 void report_refused(struct verify *v, const char *unit, const char *target, const char *first);
 void report_summary(struct verify *v);

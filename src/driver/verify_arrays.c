@@ -155,9 +155,8 @@ static const char *illegal(struct arena *a, const struct param *p, int64_t value
         return arena_printf(a, "'%s' is %lld, outside of %lld to %lld", p->name->text,
                             (long long)value, (long long)x->lo, (long long)x->hi);
     if (x->divisor > 1 && value % x->divisor)
-        return arena_printf(a, "'%s' is %lld, no multiple of %lld; the next is %lld", p->name->text,
-                            (long long)value, (long long)x->divisor,
-                            (long long)((value / x->divisor + 1) * x->divisor));
+        return arena_printf(a, "'%s' is %lld, no multiple of %lld", p->name->text, (long long)value,
+                            (long long)x->divisor);
     return NULL;
 }
 

@@ -233,6 +233,23 @@ void report_error(struct verify *v, const struct trial *t, const char *why, int 
     end(v);
 }
 
+void report_unlaunched(struct verify *v, const struct trial *t, const struct sim_data *d,
+                       const char *check) {
+    bool chosen = v->how->sweep;
+    if (chosen)
+        v->refused++;
+    else
+        count_failure(v, EXIT_USAGE);
+    begin(v, t, d, chosen ? "refused" : "error");
+    if (v->options->json) {
+        put(v, "message", arena_printf(v->c->arena, "the launcher refuses this: %s", check));
+        text_puts(&v->out, "}\n");
+    } else {
+        text_printf(&v->out, ": the launcher refuses this: %s\n", check);
+    }
+    end(v);
+}
+
 void report_refused(struct verify *v, const char *unit, const char *target, const char *first) {
     v->refused++;
     if (v->options->json) {

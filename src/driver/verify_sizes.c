@@ -10,7 +10,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MOST_SIZES = 8, VALUES = 5, MOST_ROWS = 15, MOST_NAMES = 256, MOST_TILE = 4096 };
+enum {
+    MOST_SIZES = 8,
+    VALUES = 5,
+    MOST_ROWS = 15,
+    MOST_NAMES = 256,
+    MOST_TILE = 4096,
+    MOST_WORK = 1 << 24
+};
 
 struct size {
     struct sym *name;
@@ -144,6 +151,12 @@ static void take_names(struct walk *w, const struct ast_expr *e) {
 static const char *called(const struct ast_expr *e) {
     if (e->kind == AST_ATTRIBUTE) return e->attribute.name->text;
     return e->kind == AST_NAME ? e->name->text : "";
+}
+
+static bool decorated(const struct ast_def *d, const char *word) {
+    for (const struct ast_expr *e = d->decorators; e; e = e->next)
+        if (!strcmp(called(e->kind == AST_CALL ? e->call.callee : e), word)) return true;
+    return false;
 }
 
 static bool makes_tensor(const char *name) {
@@ -320,7 +333,7 @@ static void find_sizes(struct verify *v, const struct ast_module *m, const struc
         follow(&w, m->body);
     } while (w.grows);
     for (const struct ast_parameter *p = d->parameters; p; p = p->next)
-        if (may_be_integer(p)) add_size(&w, u, p->name, false);
+        if (may_be_integer(p) && !decorated(d, "prim_func")) add_size(&w, u, p->name, false);
     add_constants(&w, u, d->body);
     for (const struct ast_stmt *s = m->body; s; s = s->next)
         if (s->kind == AST_ASSIGN && s->assign.targets->kind == AST_NAME &&
@@ -379,12 +392,27 @@ static void run_modules(struct sweep *s, struct compilation *c, const char *unit
     note_used(s, c);
 }
 
+/* Large tiles of several axes would take too long together: the largest size becomes small. */
+static void limit_work(const struct unit *u, int64_t *value) {
+    for (;;) {
+        int64_t product = 1;
+        int most = 0;
+        for (int i = 0; i < u->count; i++) {
+            product = product > MOST_WORK ? product : product * (value[i] ? value[i] : 1);
+            if (value[i] > value[most]) most = i;
+        }
+        if (product <= MOST_WORK || value[most] <= 3) return;
+        value[most] = 3;
+    }
+}
+
 /* Sizes of the unit: value[i] for each. */
-static void try_sizes(struct sweep *s, const struct unit *u, const int64_t *value) {
+static void try_sizes(struct sweep *s, const struct unit *u, int64_t *value) {
     struct compilation c;
     struct options o;
     begin_compilation(s, &c, &o);
     struct text said = text_new(o.arena);
+    limit_work(u, value);
     const char *unit = u->name->text;
     const char *const *given = o.sizes.at;
     int count = o.sizes.count;
@@ -446,12 +474,6 @@ static void sweep_plain(struct sweep *s, const char *unit) {
 
 /* -- the file
  * ------------------------------------------------------------------------------------- */
-static bool decorated(const struct ast_def *d, const char *word) {
-    for (const struct ast_expr *e = d->decorators; e; e = e->next)
-        if (!strcmp(called(e->kind == AST_CALL ? e->call.callee : e), word)) return true;
-    return false;
-}
-
 static bool makes_kernel(const struct ast_def *d) {
     for (const struct ast_stmt *s = d->body; s; s = s->next)
         if (s->kind == AST_DEF && decorated(s->def, "prim_func")) return true;

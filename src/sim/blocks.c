@@ -14,7 +14,6 @@ struct release {
 };
 
 struct location {
-    const uint8_t *at;
     VEC(struct release) releases;
     struct knowledge knows; /* what its releases passed on */
 };
@@ -35,26 +34,25 @@ void knowledge_join(struct machine *s, struct knowledge *to, const struct knowle
         learn(s, to, from->at[i].location, from->at[i].count);
 }
 
-static int32_t location_at(struct machine *s, const uint8_t *at) {
-    for (int i = 0; i < s->locations.count; i++)
-        if (s->locations.at[i]->at == at) return i;
-    struct location *l = arena_make(s->arena, struct location);
-    l->at = at;
-    vec_push(s->arena, &s->locations, l);
-    return s->locations.count - 1;
+static int32_t location_of(struct machine *s, struct trace *t) {
+    if (t->location && t->launch == s->first_block) return t->location - 1;
+    vec_push(s->arena, &s->locations, arena_make(s->arena, struct location));
+    t->location = s->locations.count;
+    t->launch = s->first_block;
+    return t->location - 1;
 }
 
-void blocks_atomic(struct machine *s, enum memory_order order, const uint8_t *at, int lane) {
+void blocks_atomic(struct machine *s, const struct touch *x, enum memory_order order) {
     struct warp *w = s->warp;
-    if (order == ORDER_RELAXED) return;
-    int32_t place = location_at(s, at);
+    if (order == ORDER_RELAXED || !x->in || !x->in->traces) return;
+    int32_t place = location_of(s, &x->in->traces[x->at / x->in->granule]);
     struct location *l = s->locations.at[place];
     if (order != ORDER_RELEASE) {
         learn(s, &w->knows, place, l->releases.count);
         knowledge_join(s, &w->knows, &l->knows);
     }
     if (order == ORDER_ACQUIRE) return;
-    struct release r = {s->block_number, w->id, lane, w->clock, {0}};
+    struct release r = {s->block_number, w->id, x->lane, w->clock, {0}};
     memcpy(r.before, w->seen, sizeof r.before);
     vec_push(s->arena, &l->releases, r);
     knowledge_join(s, &l->knows, &w->knows);

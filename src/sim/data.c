@@ -35,7 +35,8 @@ static int param_of(const struct function_ir *f, const struct var *v) {
 static int64_t fitted(const struct var *v, int64_t value) {
     int64_t by = v->divisor > 1 ? v->divisor : 1;
     if (v->lo != INT64_MIN && value < v->lo) value = v->lo;
-    value = (value + by - 1) / by * by;
+    int64_t over = value % by;
+    if (over > 0) value += by - over;
     if (v->hi != INT64_MAX && value > v->hi) value = v->hi / by * by;
     return value;
 }

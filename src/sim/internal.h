@@ -134,7 +134,8 @@ struct visit { /* of an element of a tensor, by a lane of a block */
 };
 struct trace { /* of an element, over the blocks of a launch */
     struct visit write, read[2];
-    bool atomic; /* the write was one */
+    int32_t location, launch; /* number plus 1 of its releases, in a launch; 0: none */
+    bool atomic;              /* the write was one */
 };
 
 struct transfer { /* an asynchronous copy on its way */
@@ -210,6 +211,7 @@ struct machine {
     struct shadows shadows;            /* of shared memory */
     int32_t block_number, first_block; /* of all launches; the last one before this launch */
     int64_t grid[3];
+    int32_t *order;                   /* of blocks; NULL: ascending */
     VEC(struct location *) locations; /* addresses with releases in this launch */
     int64_t shared_bytes;
     int64_t limit;
@@ -301,7 +303,7 @@ void costs_end(struct machine *s); /* of the kernel; adds to the result */
  * ordered before it. `equal`: the write changes nothing. */
 bool blocks_read(struct machine *s, const struct touch *x, int64_t i);
 bool blocks_write(struct machine *s, const struct touch *x, int64_t i, bool atomic, bool equal);
-void blocks_atomic(struct machine *s, enum memory_order order, const uint8_t *at, int lane);
+void blocks_atomic(struct machine *s, const struct touch *x, enum memory_order order);
 void knowledge_join(struct machine *s, struct knowledge *to, const struct knowledge *from);
 
 /* -- sim.c */

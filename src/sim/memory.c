@@ -214,7 +214,7 @@ static bool atomic_lane(struct machine *s, const struct step *p, int l, struct r
     r->at[l] = scope == SCOPE_SHARED ? at - s->shared : index * bytes;
     struct touch x = touch_of(s, &st->atomic.address, at, bytes, l);
     if (x.in && !shadow_write(s, x, NULL)) return false;
-    if (scope == SCOPE_GLOBAL) blocks_atomic(s, st->atomic.order, at, l);
+    blocks_atomic(s, &x, st->atomic.order);
     uint8_t *known = known_at(s, scope, at);
     for (int b = 0; known && b < bytes; b++)
         if (!known[b]) {

@@ -3,7 +3,10 @@
 #include "sim/internal.h"
 #include <string.h>
 
-enum { MOST_SHADOWED = 1 << 24 }; /* bytes of a tensor whose accesses are watched */
+enum {
+    MOST_SHADOWED = 1 << 24, /* bytes of a tensor whose accesses are watched */
+    MOST_SHUFFLED = 1 << 22  /* blocks */
+};
 
 /* -- the launcher's arithmetic
  * ----------------------------------------------------------------------- */
@@ -274,22 +277,30 @@ static int64_t blocks_of(const int64_t *grid) {
     return n;
 }
 
-static int64_t common_divisor(int64_t a, int64_t b) { return b ? common_divisor(b, a % b) : a; }
+static uint64_t next_random(uint64_t *state) { /* splitmix64 */
+    uint64_t z = *state += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
 
-/* Which block comes at place `i` of `count`: i itself, or a * i + b modulo count with an a that has
- * no divisor in common with count, so that every block comes once. */
-static int64_t block_at(uint64_t shuffle, int64_t i, int64_t count) {
-    if (!shuffle || count > INT32_MAX) return i;
-    uint64_t mixed = shuffle * 0x9e3779b97f4a7c15u;
-    int64_t a = (int64_t)((mixed ^ mixed >> 29) % (uint64_t)count),
-            b = (int64_t)((mixed >> 7) % (uint64_t)count);
-    while (common_divisor(++a, count) != 1) {}
-    return (a * i + b) % count;
+/* The blocks in a random order; none if they run in ascending order, or are too many. */
+static void shuffle_blocks(struct machine *s, int64_t count) {
+    uint64_t state = s->options->shuffle;
+    s->order = NULL;
+    if (!state || count > MOST_SHUFFLED || count < 2) return;
+    s->order = arena_array(s->arena, int32_t, count);
+    for (int32_t i = 0; i < count; i++) s->order[i] = i;
+    for (int32_t i = (int32_t)count - 1; i > 0; i--) {
+        int32_t other = (int32_t)(next_random(&state) % (uint64_t)(i + 1)), was = s->order[i];
+        s->order[i] = s->order[other];
+        s->order[other] = was;
+    }
 }
 
 void block_coordinates(const struct machine *s, int32_t number, int64_t *at) {
-    int64_t count = blocks_of(s->grid);
-    int64_t n = block_at(s->options->shuffle, number - s->first_block - 1, count);
+    int64_t n = number - s->first_block - 1;
+    if (s->order) n = s->order[n];
     at[0] = n % s->grid[0];
     at[1] = n / s->grid[0] % s->grid[1];
     at[2] = n / s->grid[0] / s->grid[1];
@@ -299,6 +310,7 @@ static void run_grid(struct machine *s) {
     int64_t count = blocks_of(s->grid);
     s->first_block = s->block_number;
     s->locations.count = 0;
+    shuffle_blocks(s, count);
     for (int64_t i = 0; i < count && !s->failed; i++) {
         s->block_number++;
         block_coordinates(s, s->block_number, s->block);
