@@ -37,8 +37,8 @@ struct site {
     double weight;          /* guess at how often it runs a block */
     int work;               /* operations an iteration of a MAP */
     bool everyone;          /* COPY of a LOCAL array: every thread copies all of it */
-    bool once;              /* MAP that no copies may run: it uses an atomic's old value, or keeps
-                               what it reads of memory that it writes */
+    bool once;              /* MAP that no copies may run: it uses an atomic's old value, or reads
+                               memory that it writes */
     VEC(struct view) views; /* MAP, COPY */
     bool searched;
     struct layout free_domain; /* the best domain as far as memory is concerned */

@@ -194,17 +194,15 @@ static unsigned kinds_of(const struct site *s, const struct buffer *b) {
     return kinds;
 }
 
-/* Copies of an iteration load from memory while the one that counts stores there: what they put
- * into their fragments would be of before or after, as it happens. */
+/* Copies of an iteration load from memory while the one that counts stores there: what they see
+ * would be of before or after, as it happens. */
 static bool copies_would_race(const struct site *s) {
-    bool keeps = false, changes = false;
     for (int i = 0; i < s->views.count; i++) {
-        const struct view *v = &s->views.at[i];
-        bool memory = v->buffer->scope == SCOPE_GLOBAL || v->buffer->scope == SCOPE_SHARED;
-        keeps |= v->buffer->scope == SCOPE_FRAGMENT && (v->kind & ACCESS_WRITE);
-        changes |= memory && kinds_of(s, v->buffer) == (ACCESS_READ | ACCESS_WRITE);
+        const struct buffer *b = s->views.at[i].buffer;
+        bool memory = b->scope == SCOPE_GLOBAL || b->scope == SCOPE_SHARED;
+        if (memory && kinds_of(s, b) == (ACCESS_READ | ACCESS_WRITE)) return true;
     }
-    return keeps && changes;
+    return false;
 }
 
 static void add_site(struct collector *c, struct stmt *s) {
