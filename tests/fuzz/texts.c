@@ -1,26 +1,27 @@
-/* texts.c: any bytes as a text of tile IR or Kernel IR: read, verified, printed again. */
-#include "ir/kernel.h"
-#include "target.h"
+/* texts.c: see texts.h. */
+#include "texts.h"
+#include <string.h>
 
-static void try_text(const uint8_t *data, size_t size, bool kernel) {
-    struct arena *a = arena_new();
-    struct interns *names = interns_new(a);
-    struct source *s = source_of_text(a, "fuzz.ir", (const char *)data, size);
+static struct module *read_module(struct arena *a, const char *text, size_t size,
+                                  const struct text_form *form) {
+    struct source *s = source_of_text(a, "fuzz.ir", text, size);
     struct diag *d = diag_new(a, s);
-    struct text out = text_new(a);
-    struct module *m = kernel ? kernel_read(a, names, d, s) : tile_read(a, names, d, s);
-    const char *why = NULL;
-    if (m && m->level == LEVEL_KERNEL && kernel) {
-        if (kernel_verify(m, &why)) kernel_print(&out, m);
-    } else if (m && !kernel && m->level < LEVEL_KERNEL) {
-        if (tile_verify(m, m->level, &why)) tile_print(&out, m);
-    }
-    diag_print_text(d, &out, false);
-    arena_free(a);
+    struct text said = text_new(a);
+    struct module *m = form->read(a, interns_new(a), d, s);
+    diag_print_text(d, &said, false);
+    return m && !diag_errors(d) && form->sound(m) ? m : NULL;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    try_text(data, size, false);
-    try_text(data, size, true);
-    return 0;
+void fuzz_text(const uint8_t *data, size_t size, const struct text_form *form) {
+    struct arena *a = arena_new();
+    struct module *m = read_module(a, (const char *)data, size, form);
+    if (m) {
+        struct text first = text_new(a), second = text_new(a);
+        form->print(&first, m);
+        m = read_module(a, first.at, first.length, form);
+        if (!m) __builtin_trap();
+        form->print(&second, m);
+        if (strcmp(first.at, second.at) != 0) __builtin_trap();
+    }
+    arena_free(a);
 }
