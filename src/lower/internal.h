@@ -173,6 +173,10 @@ struct env *plan_env(struct lowering *l, const struct plan *p, int32_t e);
 struct coordinate plan_index(struct lowering *l, const struct plan *p, struct expr *index,
                              int32_t e);
 
+/* Marks loops whose variable would choose the part of a packed word that the block reads or
+ * writes. */
+void plan_expand(struct lowering *l, struct plan *p, struct block *b);
+
 /* Runs body inside the nest from loop `first` on. */
 struct nest {
     struct plan *plan;
@@ -291,6 +295,11 @@ void lower_copy(struct lowering *l, struct stmt *t);
 bool copy_async(struct lowering *l, struct stmt *t);
 struct stmt *copy_store(struct lowering *l, struct stmt *copy); /* the STORE of one element */
 bool copy_matrix(struct lowering *l, struct stmt *t);
+/* The axes of an 8x8 matrix: p, of words along the registers and then 4 lanes, and r, of 8 lanes;
+ * their digits are cut there. False: there are none. */
+bool matrix_axes(struct layout *y, int32_t word, int *p, int *r);
+/* The MAP of one STORE to shared 16-bit memory by stmatrix; false: not done. */
+bool store_matrix(struct lowering *l, const struct domain *d, struct stmt *store);
 /* The MAP of one STORE to 16-bit memory, by lanes that trade words first; false: not done. */
 bool store_quads(struct lowering *l, const struct domain *d, struct stmt *store);
 void block_splice(struct kblock *to, struct kblock *from);

@@ -145,6 +145,12 @@ static void expand_statement(struct stmt *t, void *data) {
     if (t->kind == STMT_STORE) expand_for(k->l, k->plan, t->store.buffer, t->store.index);
 }
 
+void plan_expand(struct lowering *l, struct plan *p, struct block *b) {
+    struct packing k = {p, l};
+
+    block_walk(b, expand_statement, &k);
+}
+
 /* -- the body ------------------------------------------------------------------------------------
  */
 static bool depends_on_state(const struct expr *e) {
@@ -590,18 +596,16 @@ void lower_map(struct lowering *l, const struct domain *d, struct block *block) 
     struct survey v = {.l = l, .simple = true, .bytes = 16, .parts = 1, .domain = d};
     struct map_body body = {block, false};
     struct kblock *saved = NULL;
-    struct packing k;
     struct plan plan;
 
     if (block->first && !block->first->next && block->first->kind == STMT_STORE &&
-        store_quads(l, d, block->first))
+        (store_quads(l, d, block->first) || store_matrix(l, d, block->first)))
         return;
     block_walk(block, survey_statement, &v);
     body.simple = v.simple;
     plan_make(l, &plan, d, vector_limit(&v));
     if (v.simple && v.divides && v.bytes == 16) gather_quotients(&plan, v.divisor_axes);
-    k = (struct packing){&plan, l};
-    block_walk(block, expand_statement, &k);
+    plan_expand(l, &plan, block);
     if (plan.owner && v.stores_memory && !v.writes_registers) {
         saved = add_if(l, plan.owner);
         plan.owner = NULL;

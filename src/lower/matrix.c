@@ -49,16 +49,16 @@ static bool is_row_axis(struct layout *y, int i) {
     return true;
 }
 
-static bool find_axes(struct layout *y, struct matrix *m) {
+bool matrix_axes(struct layout *y, int32_t word, int *p, int *r) {
     int i;
 
-    m->p = m->r = -1;
+    *p = *r = -1;
     for (i = 0; i < y->rank; i++)
-        if (m->p < 0 && is_word_axis(y, i, m->word))
-            m->p = i;
-        else if (m->r < 0 && is_row_axis(y, i))
-            m->r = i;
-    return m->p >= 0 && m->r >= 0;
+        if (*p < 0 && is_word_axis(y, i, word))
+            *p = i;
+        else if (*r < 0 && is_row_axis(y, i))
+            *r = i;
+    return *p >= 0 && *r >= 0;
 }
 
 static void add_loop(struct plan *p, struct plan_loop loop) {
@@ -290,7 +290,8 @@ bool copy_matrix(struct lowering *l, struct stmt *t) {
     m.plan.domain = &t->copy.domain;
     m.plan.axis = -1;
     m.plan.vector = 1;
-    if (!find_axes(&y, &m) || !find_loops(&y, &m) || !find_direction(&m)) return false;
+    if (!matrix_axes(&y, m.word, &m.p, &m.r) || !find_loops(&y, &m) || !find_direction(&m))
+        return false;
     if (take_choice(&m, 0)) take_choice(&m, 1);
     first = m.plan;
     n.to = m.plan.loops;

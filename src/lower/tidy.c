@@ -105,9 +105,45 @@ static void lift_test(struct kstmt *s) {
     *s = branch;
 }
 
+/* -- lanes that a barrier orders anyway
+ * ------------------------------------------------------------- */
+static bool touches_memory(const struct kstmt *s) {
+    switch (s->kind) {
+    case K_VAR:
+    case K_SET:
+    case K_PUT:
+    case K_ARRAY:
+    case K_COMMENT: return false;
+    default: return true;
+    }
+}
+
+static bool orders(const struct kstmt *s) {
+    return s && (s->kind == K_BARRIER || s->kind == K_SYNC_WARP);
+}
+
+/* A sync_warp with no access to memory between it and a barrier says nothing. */
+static void drop_syncs(struct kblock *b) {
+    struct kblock kept = {NULL, NULL};
+    struct kstmt *s, *next, *before = NULL, *after;
+
+    for (s = b->first; s; s = next) {
+        next = s->next;
+        if (s->kind == K_SYNC_WARP) {
+            for (after = next; after && !touches_memory(after); after = after->next)
+                ;
+            if (orders(before) || orders(after)) continue;
+        }
+        if (touches_memory(s)) before = s;
+        kblock_append(&kept, s);
+    }
+    *b = kept;
+}
+
 static void tidy_block(struct tidy *t, struct kblock *b) {
     struct kstmt *s;
 
+    drop_syncs(b);
     for (s = b->first; s; s = s->next) {
         if (s->kind == K_FOR) {
             tidy_block(t, &s->loop.body);
