@@ -72,9 +72,28 @@ static bool covers_tile(const struct view *v, const struct domain *d) {
     return true;
 }
 
+struct product {
+    const struct buffer *b;
+    bool found;
+};
+
+static void find_product(struct stmt *s, void *data) {
+    struct product *p = data;
+    if (s->kind == STMT_GEMM && s->gemm.c.buffer == p->b) p->found = true;
+}
+
+/* The axis of the domain along which neighbours lie together: in memory, or in the registers that a
+ * product leaves, where they are columns. */
+static int run_of(struct forwarder *f, const struct view *v) {
+    struct product p = {v->buffer, false};
+    if (v->run_axis >= 0 || v->buffer->scope != SCOPE_FRAGMENT) return v->run_axis;
+    block_walk(&f->p.k->body, find_product, &p);
+    return p.found ? v->axis[v->buffer->rank - 1] : -1;
+}
+
 static void note_runs(struct forwarder *f, const struct site *s, const struct view *mine) {
     for (int i = 0; i < s->views.count; i++) {
-        int run = s->views.at[i].run_axis;
+        int run = run_of(f, &s->views.at[i]);
         for (int k = 0; k < f->b->rank && run >= 0; k++) {
             if (mine->axis[k] != run) continue;
             if (f->run_axis >= 0 && f->run_axis != k) f->fits = false;
