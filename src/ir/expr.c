@@ -318,7 +318,7 @@ bool expr_has_load(const struct expr *e) { return e->uses_buffers != 0; }
 bool expr_uses_kind(const struct expr *e, enum var_kind k) { return e->uses_kinds >> k & 1; }
 
 bool expr_uses_var(const struct expr *e, const struct var *v) {
-    if (!(e->uses_vars >> (v->id & 63) & 1) || !expr_uses_kind(e, v->kind)) return false;
+    if (!(e->uses_vars >> (v->id & 63) & 1)) return false;
     if (e->kind == EXPR_VAR && e->var == v) return true;
     for (int i = 0; i < e->count; i++)
         if (expr_uses_var(e->args[i], v)) return true;

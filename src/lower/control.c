@@ -10,6 +10,7 @@ static void lower_let(struct lowering *l, struct site *s, struct stmt *t) {
     struct expr *value = t->let.value ? value_lower(l, s, t->let.value) : NULL;
     struct kstmt *k;
     struct env *env;
+    struct var *w;
 
     if (type == v->dtype && !s->plan) {
         k = add(l, K_VAR);
@@ -20,13 +21,14 @@ static void lower_let(struct lowering *l, struct site *s, struct stmt *t) {
     env = arena_make(l->m->arena, struct env);
     env->outer = s->env;
     env->var = v;
-    env->value = expr_var(l->x, add_var(l, v->name->text, type, value));
-    if (v->kind == VAR_MUTABLE) {
-        env->value->var->kind = VAR_MUTABLE;
-        env->value->var->lo = v->lo;
-        env->value->var->hi = v->hi;
-        env->value->var->divisor = v->divisor;
+    w = add_var(l, v->name->text, type, value);
+    if (v->kind == VAR_MUTABLE) { /* before an expression holds what is known of it */
+        w->kind = VAR_MUTABLE;
+        w->lo = v->lo;
+        w->hi = v->hi;
+        w->divisor = v->divisor;
     }
+    env->value = expr_var(l->x, w);
     s->env = env;
     if (!s->plan) l->env = env;
 }

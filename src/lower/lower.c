@@ -87,6 +87,7 @@ static void note_variable(struct stmt *t, void *data) {
 
 static void declare_variable(struct lowering *l, struct var *v) {
     struct env *env;
+    struct var *w;
     struct kstmt *k;
 
     if (register_type(v->dtype) == v->dtype) {
@@ -97,8 +98,9 @@ static void declare_variable(struct lowering *l, struct var *v) {
     env = arena_make(l->m->arena, struct env);
     env->outer = l->env;
     env->var = v;
-    env->value = expr_var(l->x, add_var(l, v->name->text, DTYPE_F32, NULL));
-    env->value->var->kind = VAR_MUTABLE;
+    w = add_var(l, v->name->text, DTYPE_F32, NULL);
+    w->kind = VAR_MUTABLE; /* before an expression holds what is known of it */
+    env->value = expr_var(l->x, w);
     l->env = env;
 }
 
