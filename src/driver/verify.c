@@ -165,11 +165,21 @@ static void verify_function(struct verify *v, struct trial t) {
     }
 }
 
-void verify_module(struct verify *v, struct module *kernel) {
+/* --kernels; a sweep compiles more than it names. */
+static bool selected(const struct verify *v, const struct function_ir *f) {
+    for (int i = 0; i < v->options->kernels.count; i++)
+        if (!strcmp(v->options->kernels.at[i], f->name->text)) return true;
+    return !v->options->kernels.count;
+}
+
+int verify_module(struct verify *v, struct module *kernel) {
     struct diag *own = diag_new(v->c->arena, v->c->source);
     struct module *tile =
         analyse(v->c->arena, v->c->names, own, v->c->ast, kernel->target, &v->c->sema);
+    int count = 0;
     for (int i = 0; i < kernel->functions.count; i++) {
+        if (!selected(v, kernel->functions.at[i])) continue;
+        count++;
         struct trial t = {.code = kernel->functions.at[i],
                           .kernel = kernel,
                           .tile = tile,
@@ -179,6 +189,7 @@ void verify_module(struct verify *v, struct module *kernel) {
             if (tile->functions.at[k]->name == t.code->name) t.meaning = tile->functions.at[k];
         verify_function(v, t);
     }
+    return count;
 }
 
 /* -- the command

@@ -61,7 +61,7 @@ struct trial { /* one function, one architecture, one choice of data */
     struct sim_options how;
 };
 
-void verify_module(struct verify *v, struct module *kernel);
+int verify_module(struct verify *v, struct module *kernel); /* gives how many kernels ran */
 
 /* -- verify_arrays.c
  * ------------------------------------------------------------------------------- */

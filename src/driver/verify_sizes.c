@@ -357,6 +357,7 @@ struct sweep {
     struct source *source;
     const char *refusal; /* the first one */
     bool *used;          /* by definition of the user */
+    bool wanted;         /* the unit makes kernels that are selected */
 };
 
 static void note_used(struct sweep *s, const struct compilation *c) {
@@ -369,6 +370,7 @@ static void begin_compilation(const struct sweep *s, struct compilation *c, stru
     struct arena *a = arena_new();
     *o = *s->v->options;
     o->arena = a;
+    o->kernels.count = 0; /* which unit makes them is not known yet */
     *c = (struct compilation){
         .arena = a, .names = interns_new(a), .options = o, .source = s->source};
 }
@@ -381,15 +383,13 @@ static void run_modules(struct sweep *s, struct compilation *c, const char *unit
         struct module *m = NULL;
         for (int k = 0; k < c->module_count; k++)
             if (c->modules[k]->target == c->options->archs[i]) m = c->modules[k];
-        if (m) {
-            verify_module(v, m);
-            continue;
-        }
+        if (m) s->wanted |= verify_module(v, m) > 0;
+        if (m || !s->wanted) continue;
         const char *why = first_error(c);
         report_refused(v, unit, c->options->archs[i]->name, why);
         if (!s->refusal) s->refusal = arena_printf(v->options->arena, "%s", why);
     }
-    note_used(s, c);
+    if (c->sema.definitions) note_used(s, c);
 }
 
 /* Large tiles of several axes would take too long together: the largest size becomes small. */
@@ -439,6 +439,7 @@ static void try_sizes(struct sweep *s, const struct unit *u, int64_t *value) {
  * within five rows. */
 static void sweep_unit(struct sweep *s, const struct unit *u) {
     int64_t value[MOST_SIZES];
+    s->wanted = !s->v->options->kernels.count;
     int rows = VALUES * u->count < MOST_ROWS ? VALUES * u->count : MOST_ROWS;
     s->v->number = 0;
     for (int r = u->count > 1 ? -1 : 0; r < rows; r++, s->v->number++) {
@@ -511,6 +512,11 @@ static int conclude(const struct sweep *s) {
         fprintf(stderr, "tilec: error: every size that was tried is refused; the first: %s\n",
                 s->refusal);
         return EXIT_SOURCE;
+    }
+    if (!v->passed && !v->failed && v->status == EXIT_DONE) {
+        fprintf(stderr, "tilec: error: --kernels and --entry name no kernel of '%s'\n",
+                v->options->input);
+        return EXIT_USAGE;
     }
     return v->passed && !all_used(s) ? EXIT_USAGE : v->status;
 }
