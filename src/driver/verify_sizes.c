@@ -428,6 +428,7 @@ static void try_sizes(struct sweep *s, const struct unit *u, int64_t *value) {
     }
     o.entries.at = NULL;
     vec_push(o.arena, &o.entries, unit);
+    o.archs_named = true; /* each says why it refuses */
     c.sizes = s->v->sizes = said.at;
     compile_silently(&c);
     run_modules(s, &c, unit);
