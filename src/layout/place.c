@@ -34,8 +34,9 @@ static bool check_registers(struct plan *p) {
 
 static void place_kernel(struct module *m, struct function_ir *f, struct kernel *k) {
     struct plan p = {.m = m, .f = f, .k = k, .arena = m->arena, .warps = k->threads / 32};
+    int errors = diag_errors(m->diag); /* another architecture may have had some */
     normalise(&p);
-    if (diag_errors(m->diag)) return;
+    if (diag_errors(m->diag) > errors) return;
     defer(&p);
     forget(k);
     collect_sites(&p);
@@ -47,8 +48,9 @@ static void place_kernel(struct module *m, struct function_ir *f, struct kernel 
 }
 
 void place(struct module *m) {
+    int errors = diag_errors(m->diag);
     for (int i = 0; i < m->functions.count; i++)
         for (int j = 0; j < m->functions.at[i]->kernels.count; j++)
             place_kernel(m, m->functions.at[i], m->functions.at[i]->kernels.at[j]);
-    if (!diag_errors(m->diag)) m->level = LEVEL_PLACED;
+    if (diag_errors(m->diag) == errors) m->level = LEVEL_PLACED;
 }

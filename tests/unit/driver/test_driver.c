@@ -36,6 +36,13 @@ static const char warps[] = "@T.prim_func\ndef k(A: T.Tensor((64, 64), 'float32'
                             "        T.clear(a)\n        T.clear(c)\n"
                             "        T.gemm(a, a, c, transpose_B=True)\n        T.copy(c, A)\n";
 
+/* A tile that fits sm_90a alone. */
+static const char large[] =
+    "@T.prim_func\ndef k(X: T.Tensor((128, 400), 'float32'), Y: T.Tensor((128, 400), 'float32')):\n"
+    "    with T.Kernel(1, threads=128) as bx:\n"
+    "        s = T.alloc_shared((128, 400), 'float32')\n        T.copy(X, s)\n"
+    "        for i, j in T.Parallel(128, 400):\n            Y[i, j] = s[127 - i, j]\n";
+
 static void write_file(const char *name, const char *text) {
     FILE *f = fopen(name, "w");
 
@@ -74,6 +81,7 @@ static int fresh(void **state) {
     (void)state;
     if (chdir(directory) || system("rm -rf work && mkdir work") || chdir("work")) return 1;
     write_file("good.tile", good);
+    write_file("large.tile", large);
     write_file("warps.tile", warps);
     write_file("bad.tile", "x = 1 +\n");
     return 0;
@@ -111,6 +119,8 @@ static const struct {
     {"tilec --arch=sm_80,sm_90a warps.tile", 1, "3 warps) do not divide"}, /* the same for both */
     {"tilec --arch=all --max-errors=1 warps.tile", 1, "the limit of errors is reached"},
     {"tilec warps.tile", 1, "3 warps) do not divide"},
+    {"tilec --arch=sm_80,sm_90a large.tile", 1, "needs 204800 bytes of shared memory, sm_80"},
+    {"tilec --emit=none large.tile", 0, "left out of sm_80"}, /* the other one takes it */
     {"tilec - < good.tile", 2, "no output file for the input '-'"},
     {"tilec -D N=1 -o absent/x.cu good.tile", 2, "cannot write 'absent/x.cu'"},
     {"tilec -D N=1 -o /dev/full good.tile", 2, "cannot write '/dev/full'"},
@@ -173,8 +183,9 @@ static void nothing_half_written(void **state) {
     assert_int_equal(run("tilec -D N=1 -o y.cu --header=absent/y.h good.tile 2> said"), 2);
     assert_int_equal(
         run("tilec -D N=1 -M good.tile > rule && tilec -D N=1 --dry-run -o z.cu good.tile"), 0);
-    assert_int_equal(
-        run("test \"$(ls | tr '\\n' ' ')\" = 'bad.tile good.tile rule said warps.tile '"), 0);
+    assert_int_equal(run("test \"$(ls | tr '\\n' ' ')\" = 'bad.tile good.tile large.tile rule said "
+                         "warps.tile '"),
+                     0);
 }
 
 static void devices_stay(void **state) {
