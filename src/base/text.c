@@ -23,29 +23,41 @@ static void reserve(struct text *t, size_t more) {
     t->at = grown;
 }
 
-static void append(struct text *t, const char *s, size_t length) {
-    reserve(t, length);
-    memcpy(t->at + t->length, s, length);
-    t->length += length;
-    t->at[t->length] = 0;
+static void begin_line(struct text *t) {
+    size_t width = 4 * (size_t)(t->indent > 0 ? t->indent : 0);
+    t->line_begun = true;
+    reserve(t, width);
+    memset(t->at + t->length, ' ', width);
+    t->length += width;
 }
 
-static void begin_line(struct text *t) {
-    t->line_begun = true;
-    for (int i = 0; i < t->indent; i++) append(t, "    ", 4);
+enum { SHORT = 16 }; /* characters: most pieces are, and a loop is faster than functions for them */
+
+/* Copies up to the end of the line, or all. */
+static char *copy_line(char *to, const char *s, const char *end) {
+    if (end - s <= SHORT) {
+        while (s < end && *s != '\n') *to++ = *s++;
+        return to;
+    }
+    const char *line_end = memchr(s, '\n', (size_t)(end - s));
+    size_t length = (size_t)((line_end ? line_end : end) - s);
+    memcpy(to, s, length);
+    return to + length;
 }
 
 void text_write(struct text *t, const char *s, size_t length) {
     const char *end = s + length;
     while (s < end) {
-        const char *line_end = memchr(s, '\n', (size_t)(end - s));
-        size_t part = (size_t)((line_end ? line_end : end) - s);
-        if (part && !t->line_begun) begin_line(t);
-        append(t, s, part + (line_end != NULL));
-        s += part;
-        if (!line_end) break;
-        t->line_begun = false;
-        s++;
+        if (*s != '\n' && !t->line_begun) begin_line(t);
+        reserve(t, (size_t)(end - s));
+        char *to = copy_line(t->at + t->length, s, end);
+        s += to - (t->at + t->length);
+        if (s < end) {
+            *to++ = *s++;
+            t->line_begun = false;
+        }
+        *to = 0;
+        t->length = (size_t)(to - t->at);
     }
 }
 
@@ -60,53 +72,59 @@ static void put_integer(struct text *t, long long value) {
     text_write(t, at, (size_t)(digits + sizeof digits - at));
 }
 
-/* Most formats hold nothing but %s, %c, %d and %lld, for which printf's machinery is too slow. */
-static bool is_plain(const char *format) {
-    for (const char *p = format; (p = strchr(p, '%')); p++) {
-        p++;
-        if (!strncmp(p, "lld", 3))
-            p += 2;
-        else if (*p != 's' && *p != 'c' && *p != 'd')
-            return false;
+/* Writes what the directive at `p` says, and gives its last character. NULL: not one of %s, %.*s,
+ * %c, %d and %lld, which make up most formats, and for which printf's machinery is too slow. */
+static const char *put_plain(struct text *t, const char *p, va_list *arguments) {
+    char c;
+    int length;
+    switch (*p) {
+    case 's': text_puts(t, va_arg(*arguments, const char *)); return p;
+    case 'd': put_integer(t, va_arg(*arguments, int)); return p;
+    case 'c':
+        c = (char)va_arg(*arguments, int);
+        text_write(t, &c, c != 0);
+        return p;
+    case 'l':
+        if (p[1] != 'l' || p[2] != 'd') return NULL;
+        put_integer(t, va_arg(*arguments, long long));
+        return p + 2;
+    case '.':
+        if (p[1] != '*' || p[2] != 's') return NULL;
+        length = va_arg(*arguments, int);
+        const char *s = va_arg(*arguments, const char *);
+        text_write(t, s, length < 0 ? strlen(s) : strnlen(s, (size_t)length));
+        return p + 2;
+    default: return NULL;
     }
-    return true;
 }
 
-static void print_plain(struct text *t, const char *format, va_list arguments) {
-    for (const char *p; (p = strchr(format, '%')); format = p + 1) {
-        text_write(t, format, (size_t)(p - format));
-        char c;
-        switch (*++p) {
-        case 's': text_puts(t, va_arg(arguments, const char *)); break;
-        case 'd': put_integer(t, va_arg(arguments, int)); break;
-        case 'l':
-            p += 2;
-            put_integer(t, va_arg(arguments, long long));
-            break;
-        default:
-            c = (char)va_arg(arguments, int);
-            text_write(t, &c, c != 0);
-            break;
-        }
-    }
-    text_puts(t, format);
+static void print_rest(struct text *t, const char *format, va_list arguments) {
+    char small[512];
+    va_list again;
+    va_copy(again, arguments);
+    int length = vsnprintf(small, sizeof small, format, arguments);
+    if (length >= 0 && (size_t)length < sizeof small)
+        text_puts(t, small);
+    else
+        text_puts(t, arena_vprintf(t->arena, format, again));
+    va_end(again);
 }
 
 void text_printf(struct text *t, const char *format, ...) {
-    char small[512];
-    va_list arguments, again;
+    va_list arguments;
     va_start(arguments, format);
-    va_copy(again, arguments);
-    if (is_plain(format)) {
-        print_plain(t, format, arguments);
-    } else {
-        int length = vsnprintf(small, sizeof small, format, arguments);
-        if (length >= 0 && (size_t)length < sizeof small)
-            text_puts(t, small);
-        else
-            text_puts(t, arena_vprintf(t->arena, format, again));
+    while (*format) {
+        const char *p = format, *last;
+        while (*p && *p != '%') p++;
+        text_write(t, format, (size_t)(p - format));
+        if (!*p) break;
+        last = put_plain(t, p + 1, &arguments);
+        if (!last) {
+            print_rest(t, p, arguments);
+            break;
+        }
+        format = last + 1;
     }
-    va_end(again);
     va_end(arguments);
 }
 
