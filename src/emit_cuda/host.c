@@ -33,11 +33,11 @@ const char host_support[] =
 /* -- Checks
  * ----------------------------------------------------------------------------------------- */
 /* Words that the launcher's functions use themselves. */
-static struct names *host_names(struct arena *a) {
+static struct names *host_names(const struct emitter *e) {
     static const char *const words[] = {"out",  "kernel",  "launch", "sm",     "f",      "none",
                                         "text", "size",    "status", "length", "params", "c",
                                         "args", "variant", "stream", "fault"};
-    struct names *n = names_new(a);
+    struct names *n = names_like(e->words);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) names_reserve(n, words[i]);
     return n;
 }
@@ -214,7 +214,7 @@ static void emit_configure(struct emitter *e, struct module *const *modules, int
         if (!g) continue;
         text_printf(e->out, "if (%s) {\n", arch_choice(e->arena, modules[i]->target));
         e->out->indent++;
-        e->names = host_names(e->arena);
+        e->names = host_names(e);
         bind_dims(e, g, true);
         text_puts(e->out, "switch (launch) {\n");
         for (int j = 0; j < g->kernels.count; j++)
@@ -247,7 +247,7 @@ static void emit_empty(struct emitter *e, const struct function_ir *f) {
     text_printf(e->out, "static bool %s__empty(const %s_args *args)\n{\n", f->name->text,
                 f->name->text);
     e->out->indent++;
-    e->names = host_names(e->arena);
+    e->names = host_names(e);
     text_puts(e->out, "(void)args;\n");
     bind_dims(e, f, true);
     text_puts(e->out, "return ");
@@ -394,11 +394,11 @@ void emit_launcher(struct emitter *e, struct module *const *modules, int count,
                    const struct function_ir *f) {
     e->host = true;
     e->kernel = NULL;
-    e->names = host_names(e->arena);
+    e->names = host_names(e);
     emit_check(e, modules, count, f);
     emit_configure(e, modules, count, f);
     if (can_be_empty(f)) emit_empty(e, f);
-    e->names = host_names(e->arena);
+    e->names = host_names(e);
     emit_launch(e, f);
     emit_query(e, f);
     emit_explain(e, f);

@@ -9,6 +9,7 @@
  * kept; what clashes with C++ or another name gets a number. */
 struct names;
 struct names *names_new(struct arena *a);
+struct names *names_like(const struct names *n); /* knows the same words, has given no names yet */
 /* The identifier for `key` (a var, array or buffer), made from `wanted` on first use. */
 const char *names_of(struct names *n, const void *key, const char *wanted);
 void names_reserve(struct names *n, const char *word);
@@ -37,6 +38,7 @@ struct emitter {
     struct function_ir *function;
     struct kernel *kernel; /* NULL on the host side */
     struct names *names;
+    const struct names *words; /* none given: what names are made like */
     struct helpers *helpers;
     const struct emit_options *options;
     int line;  /* source line of the last #line, 0: none yet */

@@ -234,6 +234,16 @@ struct names *names_new(struct arena *a) {
     return n;
 }
 
+struct names *names_like(const struct names *n) {
+    struct names *copy = arena_make(n->arena, struct names);
+    copy->arena = n->arena;
+    copy->word_room = n->word_room;
+    copy->word_count = n->word_count;
+    copy->words = arena_array(n->arena, struct word, n->word_room);
+    memcpy(copy->words, n->words, sizeof *n->words * n->word_room);
+    return copy;
+}
+
 void names_reserve(struct names *n, const char *word) { enter_word(n, word)->is |= WORD_USED; }
 
 static bool begins_reserved(const char *name) {

@@ -106,7 +106,7 @@ static void make_locals(struct emitter *e, struct rename *r) {
 static void emit_definition(struct emitter *e, struct rename *r, const struct kblock *body) {
     struct emitter before = *e;
     e->out = e->parts;
-    e->names = names_new(e->arena);
+    e->names = names_like(e->words);
     e->line = 0;
     names_reserve(e->names, "part");
     make_locals(e, r);

@@ -61,7 +61,7 @@ static void emit_module(struct emitter *e, struct module *m) {
         e->function = m->functions.at[i];
         for (int j = 0; j < e->function->kernels.count; j++) {
             e->kernel = e->function->kernels.at[j];
-            e->names = names_new(e->arena);
+            e->names = names_like(e->words);
             emit_whole_kernel(e);
         }
     }
@@ -116,8 +116,11 @@ static void emit_launchers(struct emitter *e, struct text *all, struct module *c
 void emit_cuda(struct text *out, struct module *const *modules, int count,
                const struct emit_options *o) {
     struct text kernels = text_new(out->arena), all = text_new(out->arena);
-    struct emitter e = {
-        .arena = out->arena, .out = &kernels, .helpers = helpers_new(out->arena), .options = o};
+    struct emitter e = {.arena = out->arena,
+                        .out = &kernels,
+                        .words = names_new(out->arena),
+                        .helpers = helpers_new(out->arena),
+                        .options = o};
     for (int i = 0; i < count; i++) emit_module(&e, modules[i]);
     print_head(&all, modules, count, o);
     print_guard(&all, modules, count);
