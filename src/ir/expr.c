@@ -38,6 +38,19 @@ struct exprs *exprs_new(struct arena *a) {
     return x;
 }
 
+struct exprs *exprs_fork(const struct exprs *x) {
+    struct exprs *n = arena_make(x->arena, struct exprs);
+    *n = *x;
+    n->slot = arena_array(x->arena, struct expr *, x->room);
+    memcpy(n->slot, x->slot, sizeof *n->slot * x->room);
+    n->vars.at = arena_array(x->arena, struct var *, x->vars.room + 1);
+    if (x->vars.count) memcpy(n->vars.at, x->vars.at, sizeof *n->vars.at * (size_t)x->vars.count);
+    n->memo = NULL;
+    n->memo_run = NULL;
+    n->memo_room = 0;
+    return n;
+}
+
 struct var *var_new(struct exprs *x, enum var_kind kind, struct sym *name, enum dtype dtype,
                     struct span span) {
     struct var *v = arena_make(x->arena, struct var);
@@ -72,15 +85,15 @@ static uint64_t mix(uint64_t hash, uint64_t value) {
     return hash ^ (hash >> 29);
 }
 
-static uint64_t hash_of(const struct expr *e) {
+static uint32_t hash_of(const struct expr *e) {
     uint64_t h = mix((uint64_t)e->kind * 64 + (uint64_t)e->dtype, payload_bits(e));
     h = mix(h, (uint64_t)e->fn * 8 + (uint64_t)e->count);
     for (int i = 0; i < e->count; i++) h = mix(h, (uint64_t)e->args[i]->id);
-    return h;
+    return (uint32_t)h;
 }
 
 static bool same(const struct expr *a, const struct expr *b) {
-    if (a->kind != b->kind || a->dtype != b->dtype || a->fn != b->fn || a->count != b->count ||
+    if (a->hash != b->hash || a->kind != b->kind || a->dtype != b->dtype || a->fn != b->fn || a->count != b->count ||
         payload_bits(a) != payload_bits(b))
         return false;
     for (int i = 0; i < a->count; i++)
@@ -89,7 +102,7 @@ static bool same(const struct expr *a, const struct expr *b) {
 }
 
 static uint32_t find_slot(const struct exprs *x, const struct expr *shape) {
-    uint32_t at = (uint32_t)hash_of(shape) & (x->room - 1);
+    uint32_t at = shape->hash & (x->room - 1);
     while (x->slot[at] && !same(x->slot[at], shape)) at = (at + 1) & (x->room - 1);
     return at;
 }
@@ -99,8 +112,12 @@ static void grow(struct exprs *x) {
     uint32_t count = x->room;
     x->room *= 2;
     x->slot = arena_array(x->arena, struct expr *, x->room);
-    for (uint32_t i = 0; i < count; i++)
-        if (old[i]) x->slot[find_slot(x, old[i])] = old[i];
+    for (uint32_t i = 0; i < count; i++) {
+        if (!old[i]) continue;
+        uint32_t at = old[i]->hash & (x->room - 1);
+        while (x->slot[at]) at = (at + 1) & (x->room - 1);
+        x->slot[at] = old[i];
+    }
 }
 
 static void summarise(struct expr *e) {
@@ -116,7 +133,8 @@ static void summarise(struct expr *e) {
     }
 }
 
-struct expr *expr_raw(struct exprs *x, const struct expr *shape) {
+struct expr *expr_raw(struct exprs *x, struct expr *shape) {
+    shape->hash = hash_of(shape);
     uint32_t at = find_slot(x, shape);
     if (x->slot[at]) return x->slot[at];
     struct expr *e = arena_make(x->arena, struct expr);

@@ -89,6 +89,7 @@ struct expr {
         struct array *array;
     };
     int64_t lo, hi, divisor; /* integers: as in struct var */
+    uint32_t hash;           /* of what tells it from others */
     uint32_t uses_kinds;     /* summaries that make the questions below cheap: bits by var_kind, */
     uint64_t uses_vars, uses_buffers; /* by id modulo 64 */
 };
@@ -97,6 +98,7 @@ struct exprs; /* the hash-consing table, one a module */
 
 /* -- expr.c -------------------------------------------------------------------------------------- */
 struct exprs *exprs_new(struct arena *a);
+struct exprs *exprs_fork(const struct exprs *x); /* what one adds from here on the other lacks */
 int exprs_vars(const struct exprs *x); /* ids handed out */
 struct var *var_new(struct exprs *x, enum var_kind kind, struct sym *name, enum dtype dtype,
                     struct span span);

@@ -26,7 +26,7 @@ int64_t floor_div(int64_t a, int64_t b); /* b > 0 */
 /* -- expr.c
  * ---------------------------------------------------------------------------------------- */
 /* The node with this kind, type, function, payload and arguments as it stands, not simplified. */
-struct expr *expr_raw(struct exprs *x, const struct expr *shape);
+struct expr *expr_raw(struct exprs *x, struct expr *shape);
 struct expr *expr_raw_op(struct exprs *x, enum function fn, enum dtype t, int count,
                          struct expr *const *args);
 /* A fixed order that does not depend on when expressions were made, as far as names differ. */

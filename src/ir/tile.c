@@ -10,6 +10,8 @@ struct module *module_new(struct arena *a, struct interns *names, struct diag *d
     m->diag = d;
     m->source = s;
     m->target = t;
+    m->answers = arena_make(a, struct answers);
+    *m->answers = answers_none();
     m->exprs = exprs_new(a);
     m->level = LEVEL_TILE;
     return m;
@@ -110,6 +112,33 @@ int64_t buffer_elements(const struct buffer *b) {
     int64_t count = 1;
     for (int i = 0; i < b->rank; i++) count *= b->extent[i];
     return count;
+}
+
+/* -- the target
+ * ------------------------------------------------------------------------------------------ */
+bool module_has(const struct module *m, enum feature f) {
+    return answer_has(m->answers, m->target, f);
+}
+
+bool module_at_least(const struct module *m, enum trait k, int64_t n) {
+    return answer_at_least(m->answers, m->target, k, n);
+}
+
+int64_t module_trait(const struct module *m, enum trait k) {
+    return answer_value(m->answers, m->target, k);
+}
+
+const struct mma_row *module_mma(const struct module *m, enum dtype a, enum dtype b,
+                                 enum dtype acc) {
+    enum dtype read = a == DTYPE_F32 ? DTYPE_TF32 : a; /* as mma_find has it */
+    for (int i = 0; i < mma_count(); i++) /* those that it may choose among */
+        if (mma_row(i)->a == read) module_at_least(m, TRAIT_CAPABILITY, mma_row(i)->capability);
+    return mma_find(m->target, a, b, acc);
+}
+
+const char *module_target_name(const struct module *m) {
+    module_trait(m, TRAIT_CAPABILITY);
+    return m->target->name;
 }
 
 /* -- names

@@ -218,7 +218,8 @@ struct module {
     struct interns *names;
     struct exprs *exprs;
     const struct source *source;
-    const struct target *target;
+    const struct target *target; /* passes ask module_has and its like, which keep … */
+    struct answers *answers;
     enum level level;
     const char *after; /* name of the pass that ran last, for the header line of texts; may be NULL */
     bool fast_math;
@@ -247,6 +248,21 @@ bool region_is_whole(const struct region *r); /* all of its buffer, not GLOBAL *
 int64_t buffer_elements(const struct buffer *b); /* not GLOBAL; slots of a ring included */
 /* A name not yet used: "acc_scratch", then "acc_scratch_1"… */
 struct sym *module_name(struct module *m, const char *base);
+
+/* What is so with the target; the answer is kept. */
+bool module_has(const struct module *m, enum feature f);
+bool module_at_least(const struct module *m, enum trait k, int64_t n);
+int64_t module_trait(const struct module *m, enum trait k); /* only this value gives this program */
+const struct mma_row *module_mma(const struct module *m, enum dtype a, enum dtype b,
+                                 enum dtype acc);
+/* For a report that names the target: no other's program has it. */
+const char *module_target_name(const struct module *m);
+
+/* -- fork.c ------------------------------------------------------------------------------------------ */
+/* The program once more, to go its own way from here (up to SCHEDULED). */
+struct module *module_fork(const struct module *m);
+/* The same finished program for a target that gives the same answers. */
+struct module *module_for(const struct module *m, const struct target *t);
 
 /* The COPY as the MAP that means the same, guards for clipping included where bounds are not
  * proven; the domain (with its layout) is kept. */

@@ -42,14 +42,14 @@ static void collect(struct stmt *s, void *data) {
 /* The widest row whose depth divides k; rows of the same types differ in depth only as far as the
  * gemm is concerned. */
 static const struct mma_row *choose_row(const struct module *m, const struct stmt *s) {
-    const struct mma_row *widest = mma_find(m->target, s->gemm.a.buffer->dtype,
-                                            s->gemm.b.buffer->dtype, s->gemm.c.buffer->dtype);
+    const struct mma_row *widest =
+        module_mma(m, s->gemm.a.buffer->dtype, s->gemm.b.buffer->dtype, s->gemm.c.buffer->dtype);
     if (!widest || s->gemm.k % widest->k == 0) return widest;
     const struct mma_row *best = NULL;
     for (int i = 0; i < mma_count(); i++) {
         const struct mma_row *r = mma_row(i);
         if (r->a != widest->a || r->b != widest->b || r->acc != widest->acc) continue;
-        if (r->capability > m->target->capability || s->gemm.k % r->k) continue;
+        if (!module_at_least(m, TRAIT_CAPABILITY, r->capability) || s->gemm.k % r->k) continue;
         if (!best || r->m * r->n * r->k > best->m * best->n * best->k) best = r;
     }
     return best;
@@ -57,7 +57,7 @@ static const struct mma_row *choose_row(const struct module *m, const struct stm
 
 static void warn_plain(struct module *m, const struct stmt *s) {
     const struct buffer *a = s->gemm.a.buffer, *b = s->gemm.b.buffer, *c = s->gemm.c.buffer;
-    const struct mma_row *row = mma_find(m->target, a->dtype, b->dtype, c->dtype);
+    const struct mma_row *row = module_mma(m, a->dtype, b->dtype, c->dtype);
     if (row)
         diag_report(m->diag, s->span, W_PERF_NO_MMA,
                     "the product depth %d of '%s' and '%s' is no multiple of a tensor-core depth "
@@ -68,7 +68,7 @@ static void warn_plain(struct module *m, const struct stmt *s) {
         diag_report(m->diag, s->span, W_PERF_NO_MMA,
                     "%s has no tensor-core instruction for %s times %s into %s; '%s' is computed "
                     "with plain multiply-adds",
-                    m->target->name, dtype_spelling(a->dtype), dtype_spelling(b->dtype),
+                    module_target_name(m), dtype_spelling(a->dtype), dtype_spelling(b->dtype),
                     dtype_spelling(c->dtype), c->name->text);
 }
 

@@ -87,11 +87,11 @@ static int64_t other_blocks(const struct kernel *k) {
 
 static int32_t choose_tiles(struct coarsener *c) {
     int64_t wanted = (int64_t)VECTORS * 16 / c->bytes * c->p.k->threads;
-    int64_t blocks = (int64_t)c->p.m->target->sm_count * BLOCKS_PER_SM;
     if (!expr_is_int(c->p.k->grid[0], &c->grid)) c->grid = -1;
     int32_t tiles = 1;
     while (tiles < TILES_MAX && c->elements * tiles * 2 <= wanted) {
-        if (c->grid >= 0 && c->grid * other_blocks(c->p.k) < blocks * tiles * 2) break;
+        int64_t each = c->grid * other_blocks(c->p.k) / (2 * tiles * BLOCKS_PER_SM);
+        if (c->grid >= 0 && module_at_least(c->p.m, TRAIT_SM_COUNT, each + 1)) break;
         tiles *= 2;
     }
     return tiles;

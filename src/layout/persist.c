@@ -25,6 +25,7 @@ struct persister {
     const struct stmt *load;   /* whose copy is being checked */
     bool passed;               /* the walk has passed it */
     int64_t registers, blocks; /* estimates: a thread, an SM */
+    bool alone;                /* no second block fits on an SM */
     int64_t grid, others;      /* blocks along x and along the other axes */
 };
 
@@ -102,7 +103,7 @@ static bool can_run_ahead(struct persister *c, const struct stmt *s) {
 }
 
 static void find_loads(struct persister *c) {
-    if (!target_has(c->p.m->target, FEATURE_CP_ASYNC)) return;
+    if (!module_has(c->p.m, FEATURE_CP_ASYNC)) return;
     for (struct stmt *s = c->p.k->body.first; s; s = s->next) {
         if (!can_run_ahead(c, s)) continue;
         const struct buffer *b = s->copy.dst.buffer;
@@ -169,11 +170,14 @@ static void count_blocks(struct persister *c) {
     int64_t threads = c->p.k->threads;
     c->registers = most_registers(c);
     int64_t each = divide_up(c->registers + REGISTERS_BASE, REGISTERS_UNIT) * REGISTERS_UNIT;
-    int64_t by_registers = t->registers_sm / (each * threads);
-    int64_t by_shared = t->shared_sm / (shared_bytes(c) + SHARED_RESERVED);
-    c->blocks = t->threads_sm / threads;
+    int64_t by_registers = target_trait(t, TRAIT_REGISTERS_SM) / (each * threads);
+    int64_t by_shared = target_trait(t, TRAIT_SHARED_SM) / (shared_bytes(c) + SHARED_RESERVED);
+    c->blocks = target_trait(t, TRAIT_THREADS_SM) / threads;
     if (by_registers < c->blocks) c->blocks = by_registers;
     if (by_shared < c->blocks) c->blocks = by_shared;
+    c->alone = !module_at_least(c->p.m, TRAIT_REGISTERS_SM, 2 * each * threads) ||
+               !module_at_least(c->p.m, TRAIT_SHARED_SM, 2 * (shared_bytes(c) + SHARED_RESERVED)) ||
+               !module_at_least(c->p.m, TRAIT_THREADS_SM, 2 * threads);
 }
 
 /* -- How many tiles a block? ------------------------------------------------------------------- */
@@ -181,7 +185,8 @@ static void count_blocks(struct persister *c) {
 /* Thirds of a tile's time that the busiest SM needs, one block at a time: the first load of each
  * block is waited for, which takes about one of them. */
 static int64_t duration(const struct persister *c, int64_t tiles) {
-    int64_t turns = divide_up(divide_up(c->grid, tiles) * c->others, c->p.m->target->sm_count);
+    int64_t turns =
+        divide_up(divide_up(c->grid, tiles) * c->others, module_trait(c->p.m, TRAIT_SM_COUNT));
     return turns * (2 * tiles + 1);
 }
 
@@ -262,19 +267,19 @@ static void say_left(const struct persister *c, const char *why) {
 static const char *obstacle(struct persister *c) {
     struct arena *a = c->p.arena;
     const struct target *t = c->p.m->target;
-    if (c->blocks > 1)
+    if (!c->alone)
         return arena_printf(a, "%lld blocks of it fit on an SM and overlap", (long long)c->blocks);
     int64_t need = shared_bytes(c) + c->load_bytes * (SLOTS - 1);
-    if (need > t->shared_block)
+    if (!module_at_least(c->p.m, TRAIT_SHARED_BLOCK, need))
         return arena_printf(a,
                             "%d slots of its %lld bytes need %lld bytes of shared memory, %s has "
                             "%d for a block",
                             SLOTS, (long long)c->load_bytes, (long long)need, t->name,
-                            t->shared_block);
-    int64_t tiles = c->grid * c->others, least = (int64_t)TILES_PER_SM * t->sm_count;
-    if (tiles < least)
+                            (int)target_trait(t, TRAIT_SHARED_BLOCK));
+    int64_t tiles = c->grid * c->others;
+    if (module_at_least(c->p.m, TRAIT_SM_COUNT, tiles / TILES_PER_SM + 1))
         return arena_printf(a, "%lld tiles are less than %d for each of %d SMs", (long long)tiles,
-                            TILES_PER_SM, t->sm_count);
+                            TILES_PER_SM, (int)target_trait(t, TRAIT_SM_COUNT));
     return NULL;
 }
 

@@ -91,7 +91,7 @@ bool copy_async(struct lowering *l, struct stmt *t) {
 
     if (t->copy.src.buffer->scope != SCOPE_GLOBAL || t->copy.dst.buffer->scope != SCOPE_SHARED ||
         t->copy.src.buffer->dtype != t->copy.dst.buffer->dtype || t->copy.src.buffer->safe_value ||
-        !target_has(l->m->target, FEATURE_CP_ASYNC))
+        !module_has(l->m, FEATURE_CP_ASYNC))
         return false;
     widest = arena_array(l->m->arena, int32_t, f->buffer_count + 1);
     for (i = 0; i < f->buffer_count; i++) widest[i] = l->code->alignment[i];

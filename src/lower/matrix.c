@@ -279,7 +279,7 @@ bool copy_matrix(struct lowering *l, struct stmt *t) {
     struct nest n = {&m.plan, 0, 0, load_matrices, &m};
     struct plan first;
 
-    if (!types_fit(t) || !target_has(l->m->target, FEATURE_LDMATRIX) ||
+    if (!types_fit(t) || !module_has(l->m, FEATURE_LDMATRIX) ||
         is_padded(&t->copy.domain) || !domain_is_fragment(t))
         return false;
     m.word = 32 / dtype_bits(t->copy.dst.buffer->dtype);

@@ -42,12 +42,14 @@ static struct expr *binary_of(struct lowering *l, enum function fn, struct expr 
 }
 
 static const struct pair_op *pair_op_of(struct lowering *l, const struct expr *e, enum dtype t) {
-    int capability = l->m->target->capability, count = sizeof pair_ops / sizeof *pair_ops, i;
+    int count = sizeof pair_ops / sizeof *pair_ops, i;
 
     for (i = 0; e->kind == EXPR_OP && i < count; i++)
         if (pair_ops[i].fn == e->fn)
-            return capability >= (t == DTYPE_F16 ? pair_ops[i].capability : 80) ? &pair_ops[i]
-                                                                                : NULL;
+            return module_at_least(l->m, TRAIT_CAPABILITY,
+                                   t == DTYPE_F16 ? pair_ops[i].capability : 80)
+                       ? &pair_ops[i]
+                       : NULL;
     return NULL;
 }
 

@@ -229,7 +229,7 @@ static bool is_candidate(const struct lowering *l, const struct stmt *store) {
     const struct buffer *b = store->store.buffer;
 
     return b->scope == SCOPE_SHARED && dtype_bits(b->dtype) == 16 &&
-           expr_has_load(store->store.value) && target_has(l->m->target, FEATURE_STMATRIX);
+           expr_has_load(store->store.value) && module_has(l->m, FEATURE_STMATRIX);
 }
 
 static void explain(struct lowering *l, const struct rows *q) {

@@ -73,7 +73,7 @@ bool copy_can_be_async(const struct module *m, const struct stmt *s, const char 
     *why = NULL;
     if (from->scope != SCOPE_GLOBAL || to->scope != SCOPE_SHARED)
         *why = "it does not go from a tensor to shared memory";
-    else if (!target_has(m->target, FEATURE_CP_ASYNC))
+    else if (!module_has(m, FEATURE_CP_ASYNC))
         *why = "the target has no asynchronous copies";
     else if (from->dtype != to->dtype)
         *why = "it converts its elements";

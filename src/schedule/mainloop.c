@@ -35,17 +35,15 @@ enum {
     SINGLE_BASE = 12
 };
 
-/* Blocks on an SM: as many as registers, threads and the rings in shared memory allow. */
-static int blocks_on_sm(const struct place_in *in, const struct loads *loads, int registers) {
-    const struct target *t = in->module->target;
-    int each = (registers + 7) / 8 * 8 * in->kernel->threads;
-    int blocks = each > 0 ? t->registers_sm / each : 0;
-    int64_t bytes = 1024;
+/* Do registers, threads and the rings in shared memory leave room for a second block on an SM? */
+static bool two_blocks_fit(const struct place_in *in, const struct loads *loads, int registers) {
+    const struct module *m = in->module;
+    int64_t each = (int64_t)(registers + 7) / 8 * 8 * in->kernel->threads, bytes = 1024;
     for (int i = 0; i < loads->buffers.count; i++)
         bytes += shared_bytes_of(loads->buffers.at[i], 0);
-    if (blocks > t->shared_sm / bytes) blocks = (int)(t->shared_sm / bytes);
-    if (blocks > t->threads_sm / in->kernel->threads) blocks = t->threads_sm / in->kernel->threads;
-    return blocks;
+    return each > 0 && module_at_least(m, TRAIT_REGISTERS_SM, 2 * each) &&
+           module_at_least(m, TRAIT_SHARED_SM, 2 * bytes) &&
+           module_at_least(m, TRAIT_THREADS_SM, 2 * in->kernel->threads);
 }
 
 /* The double buffer pays for large warp tiles, if it costs neither a spill nor the second block. */
@@ -54,9 +52,10 @@ static bool registers_allow(const struct place_in *in, const struct stmt *gemm,
     int accumulators = fragment_registers(gemm->gemm.c.buffer), fragments = steps_registers(s);
     int live = live_registers(in->module, in->kernel, gemm);
     if (accumulators < SMALL_TILE) return false;
-    if (live + 2 * fragments + REGISTERS_BASE > in->module->target->registers_thread) return false;
-    int blocks = blocks_on_sm(in, loads, live + 2 * fragments + DOUBLE_BASE);
-    return blocks >= 2 || blocks_on_sm(in, loads, live + fragments + SINGLE_BASE) < 2;
+    int need = live + 2 * fragments + REGISTERS_BASE;
+    if (!module_at_least(in->module, TRAIT_REGISTERS_THREAD, need)) return false;
+    return two_blocks_fit(in, loads, live + 2 * fragments + DOUBLE_BASE) ||
+           !two_blocks_fit(in, loads, live + fragments + SINGLE_BASE);
 }
 
 static bool is_fixed(const struct region *r) {

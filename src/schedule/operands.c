@@ -34,12 +34,12 @@ static void hoist(struct steps *s, struct scope_of_loop around, bool b) {
     if (!around.loop || !invariant(m, around.loop, r)) return;
     int need = live_registers(m, s->in.kernel, s->gemm) + steps_whole_registers(s, b) +
                steps_registers(s) + REGISTERS_BASE;
-    if (need > m->target->registers_thread) {
+    if (!module_at_least(m, TRAIT_REGISTERS_THREAD, need)) {
         diag_remark(
             m->diag, s->gemm->span, "schedule",
             "'%s' is read from shared memory in each iteration: keeping it would need about "
             "%d registers a thread, the limit is %d",
-            r->buffer->name->text, need, m->target->registers_thread);
+            r->buffer->name->text, need, (int)target_trait(m->target, TRAIT_REGISTERS_THREAD));
         return;
     }
     steps_make_whole(s, b);

@@ -165,14 +165,16 @@ static void report_fewer(const struct plans *all, const struct plan *p, const in
         diag_remark(m->diag, p->loop->span, "schedule",
                     "the tiles of a block do not overlap: %d slots need %lld bytes of shared "
                     "memory, %s has %d for a block",
-                    p->asked, (long long)bytes, m->target->name, m->target->shared_block);
+                    p->asked, (long long)bytes, m->target->name,
+                    (int)target_trait(m->target, TRAIT_SHARED_BLOCK));
         return;
     }
     diag_report(
         m->diag, p->loop->span, W_STAGES,
         "num_stages=%d reduced to %d: %d stages need %lld bytes of shared memory, %s has %d for "
         "a block",
-        p->asked, p->slots, p->asked, (long long)bytes, m->target->name, m->target->shared_block);
+        p->asked, p->slots, p->asked, (long long)bytes, module_target_name(m),
+        (int)target_trait(m->target, TRAIT_SHARED_BLOCK));
     shared_table(m, all->in.kernel, asked);
 }
 
@@ -184,7 +186,7 @@ static void fit(struct plans *all) {
     int *asked = arena_array(m->arena, int, k->buffers.count + 1);
     slots_by_buffer(all, asked);
     int64_t bytes = shared_estimate(m, k, asked), need = bytes;
-    while (need > m->target->shared_block) {
+    while (!module_at_least(m, TRAIT_SHARED_BLOCK, need)) {
         struct plan *most = NULL;
         for (int p = 0; p < all->at.count; p++)
             if (all->at.at[p].loads.at.count && all->at.at[p].slots > (most ? most->slots : 1))
@@ -194,7 +196,8 @@ static void fit(struct plans *all) {
         slots_by_buffer(all, slots);
         need = shared_estimate(m, k, slots);
     }
-    if (need > m->target->shared_block) return; /* shared.c reports that not even one stage fits */
+    if (!module_at_least(m, TRAIT_SHARED_BLOCK, need))
+        return; /* shared.c reports that not even one stage fits */
     for (int p = 0; p < all->at.count; p++)
         if (all->at.at[p].loads.at.count && all->at.at[p].slots < all->at.at[p].asked)
             report_fewer(all, &all->at.at[p], asked, bytes);

@@ -190,8 +190,8 @@ static void report_too_large(struct module *m, struct kernel *k, int64_t total) 
     diag_report(
         m->diag, k->span, E0602,
         "kernel '%s' needs %lld bytes of shared memory, %s has %d for a block; make '%s' smaller",
-        k->name->text, (long long)total, m->target->name, m->target->shared_block,
-        largest ? largest->name->text : "");
+        k->name->text, (long long)total, module_target_name(m),
+        (int)target_trait(m->target, TRAIT_SHARED_BLOCK), largest ? largest->name->text : "");
     shared_table(m, k, NULL);
 }
 
@@ -201,7 +201,7 @@ static void remark(struct module *m, struct kernel *k, const struct packing *p) 
                     p->items[i].buffer->name->text, (long long)p->items[i].offset,
                     (long long)(p->items[i].offset + p->items[i].bytes - 1));
     diag_remark(m->diag, k->span, "shared", "%lld bytes of %d", (long long)p->total,
-                m->target->shared_block);
+                (int)target_trait(m->target, TRAIT_SHARED_BLOCK));
 }
 
 /* -- The pass ---------------------------------------------------------------------------------- */
@@ -248,12 +248,12 @@ static void shared_kernel(struct module *m, struct kernel *k) {
     struct packing p = packing_of(m, scratch, k, hazards_outline(h), NULL);
     set_apart(&p, h);
     solve(&p);
-    if (p.total > m->target->shared_block) {
+    if (!module_at_least(m, TRAIT_SHARED_BLOCK, p.total)) {
         set_apart(&p, NULL);
         solve(&p);
-        if (p.total <= m->target->shared_block) add_orders(m, k, &p);
+        if (module_at_least(m, TRAIT_SHARED_BLOCK, p.total)) add_orders(m, k, &p);
     }
-    if (p.total > m->target->shared_block)
+    if (!module_at_least(m, TRAIT_SHARED_BLOCK, p.total))
         report_too_large(m, k, p.total);
     else
         remark(m, k, &p);

@@ -39,7 +39,7 @@ bool staged_fits(struct place_in in, const struct stmt *loop, const struct loads
         if (!loads->at.at[i].async) need += staged_registers(&loads->at.at[i]);
     if (need == 0) return false;
     need += most_live(in, &loop->loop.body) + most_fragments(in, &loop->loop.body) + REGISTERS_BASE;
-    return need <= in.module->target->registers_thread;
+    return module_at_least(in.module, TRAIT_REGISTERS_THREAD, need);
 }
 
 static struct buffer *staging(struct place_in in, const struct stmt *copy) {

@@ -74,17 +74,17 @@ static bool has_lanes(const struct layout *l, int32_t radix, int32_t stride) {
 }
 
 /* Into the fragments that ldmatrix fills, a lane brings what other lanes of its warp get. */
-static bool crosses_lanes(const struct target *target, const struct stmt *s) {
+static bool crosses_lanes(const struct module *m, const struct stmt *s) {
     const struct layout *l = &s->copy.domain.layout;
     return s->copy.src.buffer->scope == SCOPE_SHARED &&
-           s->copy.dst.buffer->scope == SCOPE_FRAGMENT && target_has(target, FEATURE_LDMATRIX) &&
+           s->copy.dst.buffer->scope == SCOPE_FRAGMENT && module_has(m, FEATURE_LDMATRIX) &&
            has_lanes(l, 4, 1) && has_lanes(l, 8, 4);
 }
 
-static struct thread_map map_of_copy(const struct target *target, const struct stmt *s,
+static struct thread_map map_of_copy(const struct module *m, const struct stmt *s,
                                      const struct access *a) {
     struct thread_map t = {0};
-    if (crosses_lanes(target, s)) return t;
+    if (crosses_lanes(m, s)) return t;
     const struct domain *d = &s->copy.domain;
     const int32_t *axes = a->kind == ACCESS_READ ? s->copy.src_axis : s->copy.dst_axis;
     const struct region *r = a->kind == ACCESS_READ ? &s->copy.src : &s->copy.dst;
@@ -158,7 +158,7 @@ static struct thread_map map_of_thread(const struct hazards *h, const struct acc
 
 struct thread_map map_of_access(const struct hazards *h, const struct stmt *s,
                                 const struct access *a) {
-    if (s->kind == STMT_COPY && !a->index) return map_of_copy(h->module->target, s, a);
+    if (s->kind == STMT_COPY && !a->index) return map_of_copy(h->module, s, a);
     if (s->kind == STMT_MAP && a->index) return map_of_map(h->module, s, a);
     if (s->kind != STMT_MAP && s->kind != STMT_COPY && a->index) return map_of_thread(h, a);
     return (struct thread_map){0};

@@ -63,6 +63,56 @@ const struct target *target_find(const char *name) {
     return NULL;
 }
 
+/* -- Answers ----------------------------------------------------------------------------------- */
+
+int64_t target_trait(const struct target *t, enum trait k) {
+    switch (k) {
+    case TRAIT_CAPABILITY: return t->capability;
+    case TRAIT_SHARED_BLOCK: return t->shared_block;
+    case TRAIT_SHARED_SM: return t->shared_sm;
+    case TRAIT_THREADS_SM: return t->threads_sm;
+    case TRAIT_REGISTERS_SM: return t->registers_sm;
+    case TRAIT_REGISTERS_THREAD: return t->registers_thread;
+    case TRAIT_SM_COUNT: return t->sm_count;
+    case TRAIT_COUNT: break;
+    }
+    return 0;
+}
+
+struct answers answers_none(void) {
+    struct answers a = {.features = 0};
+    for (int k = 0; k < TRAIT_COUNT; k++) {
+        a.least[k] = INT64_MIN;
+        a.most[k] = INT64_MAX;
+    }
+    return a;
+}
+
+bool answer_at_least(struct answers *a, const struct target *t, enum trait k, int64_t n) {
+    bool yes = target_trait(t, k) >= n;
+    if (yes && a->least[k] < n) a->least[k] = n;
+    if (!yes && a->most[k] >= n) a->most[k] = n - 1;
+    return yes;
+}
+
+int64_t answer_value(struct answers *a, const struct target *t, enum trait k) {
+    return a->least[k] = a->most[k] = target_trait(t, k);
+}
+
+bool answer_has(struct answers *a, const struct target *t, enum feature f) {
+    a->features |= (unsigned)f;
+    return target_has(t, f);
+}
+
+bool answers_alike(const struct answers *a, const struct target *t, const struct target *other) {
+    bool alike = !((t->features ^ other->features) & a->features);
+    for (int k = 0; k < TRAIT_COUNT && alike; k++) {
+        int64_t value = target_trait(other, (enum trait)k);
+        alike = a->least[k] <= value && value <= a->most[k];
+    }
+    return alike;
+}
+
 /* Levenshtein's distance; texts beyond LENGTH_OF_NAMES count with their first characters. */
 static int edit_distance(const char *a, const char *b) {
     int row[LENGTH_OF_NAMES + 1];

@@ -54,6 +54,26 @@ int target_count(void);
 const struct target *target_row(int i); /* ascending capability */
 bool target_has(const struct target *t, enum feature f);
 
+/* -- answers: what passes ask of a target ----------------------------------------------------------
+ * A program depends on its target by the answers alone: for all targets that give the same ones it
+ * is the same program. So passes ask here (by way of their module, tile.h) and read no field. */
+enum trait {
+    TRAIT_CAPABILITY, TRAIT_SHARED_BLOCK, TRAIT_SHARED_SM, TRAIT_THREADS_SM, TRAIT_REGISTERS_SM,
+    TRAIT_REGISTERS_THREAD, TRAIT_SM_COUNT, TRAIT_COUNT
+};
+int64_t target_trait(const struct target *t, enum trait k); /* not kept: for --explain alone */
+
+struct answers { /* given so far: any value of a trait between these would have given them */
+    int64_t least[TRAIT_COUNT], most[TRAIT_COUNT];
+    unsigned features; /* asked for */
+};
+struct answers answers_none(void);
+bool answer_at_least(struct answers *a, const struct target *t, enum trait k, int64_t n);
+int64_t answer_value(struct answers *a, const struct target *t, enum trait k);
+bool answer_has(struct answers *a, const struct target *t, enum feature f);
+/* Would `other` have answered as t did? */
+bool answers_alike(const struct answers *a, const struct target *t, const struct target *other);
+
 /* -- tensor-core instructions (mma.def) ----------------------------------------------------------
  * One warp computes d[m,n] += a[m,k] * b[k,n]. The fragments are stated as layout text (see
  * layout/algebra/layout.h) over the axes (m,k), (k,n), (m,n), one warp, REG counting elements. */

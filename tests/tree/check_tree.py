@@ -106,6 +106,15 @@ def check_codes():
             fault("src/base/diagnostics.def", i + 1, f"{shown} ({m.group(2)}) has no case under tests/")
 
 
+def check_targets():
+    """Passes learn of the target by asking their module, which keeps the answers (target.h)."""
+    read = re.compile(r"\btarget_has\(|\bmma_find\(|\b(target|t)->(capability|features|shared_|registers_|threads_sm|blocks_sm|sm_count)")
+    for path in files("src/sema", "src/layout", "src/schedule", "src/lower", suffixes=(".c", ".h")):
+        for i, line in enumerate(text_of(path).split("\n")):
+            if read.search(line):
+                fault(path, i + 1, "reads the target; module_has and its like keep the answer")
+
+
 def check_tables():
     """Each .def has a reader, and ends by undefining its macro."""
     code = "".join(text_of(p) for p in files("src", suffixes=(".c", ".h", ".l", ".y")))
@@ -155,7 +164,7 @@ def main():
     os.chdir(ROOT)
     checks = {"sizes": check_sizes, "heads": check_heads, "words": check_words, "codes": check_codes,
               "tables": check_tables, "documents": lambda: check_documents(tilec),
-              "snippets": lambda: check_snippets(tilec)}
+              "snippets": lambda: check_snippets(tilec), "targets": check_targets}
     checks[sys.argv[1]]()
     print("\n".join(faults) if faults else "no faults")
     return 1 if faults else 0
