@@ -180,7 +180,6 @@ static bool extend(struct builder *b, const struct layout *slice, const int *axi
         if (!held && a != fast) take(b, a, SPACE_REG, b->l.axis[a].extent);
     }
     for (int k = 0; k < slice->rank; k++) {
-        if (axis[k] < 0) continue;
         b->l.axis[axis[k]] = slice->axis[k];
         for (int i = 0; i < slice->axis[k].count; i++)
             if (slice->axis[k].digit[i].space == SPACE_REG)
@@ -189,20 +188,31 @@ static bool extend(struct builder *b, const struct layout *slice, const int *axi
     return true;
 }
 
-void add_extensions(struct plan *p, struct candidates *c, const struct layout *slice,
-                    const int *axis, const struct domain *tile) {
-    int fast = -1;
+/* Axes of the fragment that the tile lacks: what lies along them are copies. */
+static struct layout without_axes(const struct layout *l, const int *axis, int *kept) {
+    struct layout out = *l;
+    int count = 0;
+    for (int k = l->rank - 1; k >= 0; k--)
+        if (axis[k] < 0) out = layout_drop(&out, k);
+    for (int k = 0; k < l->rank; k++)
+        if (axis[k] >= 0) kept[count++] = axis[k];
+    return out;
+}
+
+void add_extensions(struct plan *p, struct candidates *c, const struct layout *fragment,
+                    const int *axes, const struct domain *tile) {
+    int fast = -1, axis[TILE_RANK];
+    const struct layout slice = without_axes(fragment, axes, axis);
     for (int a = 0; a < tile->rank; a++) {
         bool held = false;
-        for (int k = 0; k < slice->rank; k++) held |= axis[k] == a;
+        for (int k = 0; k < slice.rank; k++) held |= axis[k] == a;
         if (!held && tile->extent[a] > 1) fast = a;
     }
     if (fast < 0) return;
     for (int32_t vector = 1; vector <= 8 && tile->extent[fast] % vector == 0; vector *= 2) {
         struct builder b = builder_new(tile->rank, tile->extent);
-        if (!extend(&b, slice, axis, fast, vector)) return;
-        for (int k = 0; k < slice->rank; k++)
-            if (axis[k] >= 0) b.l.axis[axis[k]].extent = tile->extent[axis[k]];
+        if (!extend(&b, &slice, axis, fast, vector)) return;
+        for (int k = 0; k < slice.rank; k++) b.l.axis[axis[k]].extent = tile->extent[axis[k]];
         const char *why;
         if (!layout_valid(&b.l, &why)) continue;
         b.l = layout_canonical(&b.l);
