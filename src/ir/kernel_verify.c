@@ -10,7 +10,8 @@ struct check {
     struct kernel *k;
     const char *why; /* NULL while all is well */
     VEC(struct var *) defined;
-    VEC(struct var *) varying; /* may differ between threads */
+    VEC(struct var *) varying;                /* may differ between threads */
+    VEC(const struct array *) varying_arrays; /* some register may */
     VEC(struct array *) arrays;
     int divergent, loops;
 };
@@ -34,10 +35,23 @@ static bool is_given(const struct check *c, const struct var *v) {
            v == c->k->code->thread;
 }
 
+static bool array_varies(const struct check *c, const struct array *a) {
+    int i;
+
+    for (i = 0; i < c->varying_arrays.count; i++)
+        if (c->varying_arrays.at[i] == a) return true;
+    return false;
+}
+
+/* The threads put values of their own into registers of the array. */
+static void vary_array(struct check *c, const struct array *a) {
+    if (!array_varies(c, a)) vec_push(c->m->arena, &c->varying_arrays, a);
+}
+
 static bool is_varying(const struct check *c, const struct expr *e) {
     int i;
 
-    if (e->kind == EXPR_ELEMENT) return true;
+    if (e->kind == EXPR_ELEMENT && array_varies(c, e->array)) return true;
     if (e->kind == EXPR_VAR)
         return e->var->kind == VAR_THREAD || e->var->kind == VAR_LANE || e->var->kind == VAR_WARP ||
                has_var(c->varying.at, c->varying.count, e->var);
@@ -118,6 +132,10 @@ static void define(struct check *c, struct var *v, bool varying) {
  * ---------------------------------------------------------------------------------------- */
 static void check_block(struct check *c, struct kblock *b);
 
+static bool loads_varying(const struct check *c, const struct address *a) {
+    return c->divergent || a->buffer->scope == SCOPE_LOCAL || is_varying(c, a->index);
+}
+
 static void check_memory(struct check *c, struct kstmt *s) {
     int32_t width = s->memory.bytes / dtype_bytes(s->memory.memory), bits, registers;
     const struct array *a = s->memory.data.array;
@@ -127,10 +145,11 @@ static void check_memory(struct check *c, struct kstmt *s) {
         bits = a->element == a->dtype ? dtype_bits(a->dtype) : dtype_bits(a->element);
         registers = bits < 32 && a->dtype == DTYPE_U32 ? (s->memory.bytes + 3) / 4 : width;
         check_registers(c, a, s->memory.data.index, registers);
+        if (s->kind == K_LOAD && loads_varying(c, &s->memory.address)) vary_array(c, a);
     } else if (s->kind == K_STORE) {
         check_expr(c, s->memory.value);
     } else {
-        define(c, s->memory.var, c->divergent > 0 || is_varying(c, s->memory.address.index));
+        define(c, s->memory.var, loads_varying(c, &s->memory.address));
     }
 }
 
@@ -148,6 +167,7 @@ static void check_mma(struct check *c, const struct kstmt *s) {
     check_registers(c, s->mma.d.array, s->mma.d.index, acc);
     check_registers(c, s->mma.a.array, s->mma.a.index, a);
     check_registers(c, s->mma.b.array, s->mma.b.index, b);
+    vary_array(c, s->mma.d.array);
     if (c->divergent)
         fail(c, "a tensor-core instruction that only some threads reach", row->name, 0);
 }
@@ -171,6 +191,7 @@ static void check_assignment(struct check *c, struct kstmt *s) {
 static void check_put(struct check *c, const struct kstmt *s) {
     check_registers(c, s->put.to.array, s->put.to.index, 1);
     check_expr(c, s->put.value);
+    if (c->divergent || is_varying(c, s->put.value)) vary_array(c, s->put.to.array);
     if (s->put.value->dtype != s->put.to.array->dtype)
         fail(c, "a value of another type is put into", s->put.to.array->name->text,
              s->put.value->id);
@@ -224,6 +245,7 @@ static void check_rest(struct check *c, struct kstmt *s) {
     case K_LDMATRIX:
     case K_STMATRIX:
         check_address(c, &s->matrix.address, 16);
+        vary_array(c, s->matrix.data.array);
         check_registers(c, s->matrix.data.array, s->matrix.data.index, s->matrix.matrices);
         break;
     case K_PRINT:
