@@ -157,6 +157,19 @@ static void store_group(struct lowering *l, struct plan *p, void *data) {
     if (p->inside) out_leave(l, saved);
 }
 
+/* Loops that would choose the part of a packed word that is read are unrolled. */
+static void unroll_parts(struct lowering *l, struct quads *q) {
+    struct block body = {q->store, q->store};
+    int i, j;
+
+    plan_expand(l, &q->held, &body);
+    for (i = 0; i < q->held.loops; i++)
+        for (j = 0; j < q->wide.loops && i != q->tile; j++)
+            if (q->held.loop[i].axis == q->wide.loop[j].axis &&
+                q->held.loop[i].weight == q->wide.loop[j].weight)
+                q->wide.loop[j].expanded |= q->held.loop[i].expanded;
+}
+
 /* Every lane must take part in the exchange, so padding along other axes is fine, owners are not.
  */
 static bool quads_make(struct lowering *l, const struct domain *d, struct stmt *store,
@@ -174,7 +187,10 @@ static bool quads_make(struct lowering *l, const struct domain *d, struct stmt *
     for (j = 0; j < tile; j++) weight *= cut.digit[j].radix;
     exchange_digits(q, d, axis, &cut, tile);
     plan_make(l, &q->wide, &q->wide_domain, 2 * TILES);
-    return q->wide.axis == axis && q->wide.vector == 2 * TILES && find_tile_loop(q, axis, weight);
+    if (q->wide.axis != axis || q->wide.vector != 2 * TILES || !find_tile_loop(q, axis, weight))
+        return false;
+    unroll_parts(l, q);
+    return true;
 }
 
 static bool is_candidate(const struct lowering *l, const struct stmt *store) {
