@@ -148,8 +148,9 @@ bool emit_turn(struct emitter *e, const struct kstmt *loop) {
     if (!e->parts || !part_find(e->module, &copy, &p)) return false;
     const char *held = names_of(e->names, loop, "part");
     struct rename r = {.e = e, .part = &p};
-    r.name = arena_printf(e->arena, "%s_part%d", kernel_symbol(e->arena, e->module, e->kernel),
-                          e->part_count++);
+    /* No name of the text begins so. */
+    r.name = arena_printf(e->arena, "tilec_%s_part%d",
+                          kernel_symbol(e->arena, e->module, e->kernel), e->part_count++);
     emit_definition(e, &r, &loop->loop.body);
     text_printf(e->out, "%s %s;\n", r.name, held);
     emit_moves(e, &r, held, true);

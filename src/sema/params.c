@@ -1,5 +1,6 @@
 /* params.c: the parameters of the launcher: out_idx, the order, and names that C can bear. */
 #include "sema/state.h"
+#include <ctype.h>
 
 /* -- Names in C
  * ------------------------------------------------------------------------------------------ */
@@ -29,6 +30,12 @@ bool c_name_reserved(const char *name) {
     return false;
 }
 
+/* The kernel of a function K is K_kernel__sm80 in the .cu. */
+static bool like_a_kernel(const char *name) {
+    const char *arch = strstr(name, "__sm");
+    return arch && isdigit((unsigned char)arch[4]);
+}
+
 /* What the header declares for a function K besides K itself. */
 static bool same_but_suffix(const char *longer, const char *shorter) {
     static const char *const suffixes[] = {"_launch", "_query", "_explain", "_args"};
@@ -48,6 +55,13 @@ struct sym *unit_c_name(struct sema *s, struct sym *wanted, struct span span) {
                    "'%s' cannot be the name of a C function; use another, such as 'kernel_%s', or "
                    "--prefix",
                    n, *n == '_' ? n + 1 : n);
+        return NULL;
+    }
+    if (like_a_kernel(n)) {
+        sema_error(s, span, E0216,
+                   "'%s' cannot be the name of a C function: names with '__sm' and a number are "
+                   "those of kernels; use another",
+                   n);
         return NULL;
     }
     for (int i = 0; i < s->module->functions.count; i++) {
