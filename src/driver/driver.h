@@ -127,6 +127,7 @@ bool verify_option(struct options *o, enum option_id id, const char *value, int 
 /* Writes by way of a temporary name, so that a failure leaves no half file. "-": standard output.
  */
 bool file_write(const char *path, const char *data, size_t length);
+bool file_is_input(const struct options *o, const char *path); /* whatever it is called */
 void file_discard(const char *path); /* removes an output of a run that failed; no device or link */
 const char *file_base(struct arena *a, const char *path); /* without directories */
 const char *file_with_suffix(struct arena *a, const char *path, const char *suffix);

@@ -21,6 +21,13 @@ static bool write_through(const char *path, const char *data, size_t length) {
     return ok || complain("write", path);
 }
 
+bool file_is_input(const struct options *o, const char *path) {
+    struct stat input, st;
+    return strcmp(path, "-") && !stat(o->input, &input) && !stat(path, &st) &&
+           S_ISREG(st.st_mode) && st.st_dev == input.st_dev && st.st_ino == input.st_ino &&
+           strcmp(o->input, "-");
+}
+
 void file_discard(const char *path) {
     struct stat st;
     if (!lstat(path, &st) && S_ISREG(st.st_mode)) remove(path);

@@ -146,6 +146,19 @@ static int write_depend(struct compilation *c, const struct outputs *out) {
     return file_write(path, rule.at, rule.length) ? EXIT_DONE : EXIT_USAGE;
 }
 
+/* What would replace the text that is being compiled is a slip. */
+static bool spares_input(const struct options *o, const char *path) {
+    if (!path || !file_is_input(o, path)) return true;
+    fprintf(stderr, "tilec: error: the output '%s' would replace the input\n", path);
+    return false;
+}
+
+static bool spare_input(const struct options *o, const struct outputs *out) {
+    for (int i = 0; i < out->list.count; i++)
+        if (!spares_input(o, out->list.at[i].path)) return false;
+    return spares_input(o, o->depend_file);
+}
+
 /* Two outputs in one file would leave only the last. */
 static bool distinct(const struct outputs *out) {
     for (int i = 0; i < out->list.count; i++)
@@ -161,7 +174,7 @@ static bool distinct(const struct outputs *out) {
 int outputs_write(struct compilation *c) {
     struct outputs out = {0};
     collect(c, &out);
-    if (!distinct(&out)) return EXIT_USAGE;
+    if (!distinct(&out) || !spare_input(c->options, &out)) return EXIT_USAGE;
     if (c->options->depend_only) return write_depend(c, &out);
     int status = EXIT_DONE, done = 0;
     while (done < out.list.count && status == EXIT_DONE)

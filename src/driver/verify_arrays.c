@@ -75,17 +75,41 @@ static bool is_single(const struct named_file *n, const struct module *m) {
     return false;
 }
 
+static bool same_names(const struct named_file *a, const struct named_file *b) {
+    return !strcmp(a->name, b->name) &&
+           (a->function && b->function ? !strcmp(a->function, b->function)
+                                       : a->function == b->function);
+}
+
+static bool once(const struct verify *v, int at) {
+    const struct named_file *n = &v->how->inputs.at[at];
+    for (int k = 0; k < at; k++) {
+        if (!same_names(n, &v->how->inputs.at[k])) continue;
+        fprintf(stderr, "tilec: error: --input gives tensor '%s' twice: '%s' and '%s'\n", n->name,
+                v->how->inputs.at[k].file, n->file);
+        return false;
+    }
+    return true;
+}
+
+static bool may_write(const struct verify *v, int at) {
+    const char *file = v->how->outputs.at[at].file;
+    const char *why = !strcmp(file, "-") ? "is standard output, where the report goes"
+                      : file_is_input(v->options, file) ? "would replace the input"
+                                                        : NULL;
+    for (int k = 0; k < at && !why; k++)
+        if (!strcmp(file, v->how->outputs.at[k].file)) why = "would hold two outputs";
+    if (!why) return true;
+    fprintf(stderr, "tilec: error: --output: '%s' %s\n", file, why);
+    return false;
+}
+
 bool arrays_fit(struct verify *v, const struct module *m) {
     for (int i = 0; i < v->how->inputs.count; i++)
-        if (!fits(&v->how->inputs.at[i], "--input", m)) return false;
+        if (!fits(&v->how->inputs.at[i], "--input", m) || !once(v, i)) return false;
     for (int i = 0; i < v->how->outputs.count; i++) {
         const struct named_file *n = &v->how->outputs.at[i];
-        if (!fits(n, "--output", m) || !is_single(n, m)) return false;
-        for (int k = 0; k < i; k++) {
-            if (strcmp(n->file, v->how->outputs.at[k].file) != 0) continue;
-            fprintf(stderr, "tilec: error: two outputs are called '%s'\n", n->file);
-            return false;
-        }
+        if (!fits(n, "--output", m) || !is_single(n, m) || !may_write(v, i)) return false;
     }
     return true;
 }

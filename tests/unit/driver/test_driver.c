@@ -122,6 +122,9 @@ static const struct {
     {"tilec --arch=sm_80,sm_90a large.tile", 1, "needs 204800 bytes of shared memory, sm_80"},
     {"tilec --emit=none large.tile", 0, "left out of sm_80"}, /* the other one takes it */
     {"tilec - < good.tile", 2, "no output file for the input '-'"},
+    {"cp good.tile in.tile; tilec -D N=1 -o in.tile in.tile", 2, "would replace the input"},
+    {"cp good.tile in.tile; tilec -D N=1 --header=./in.tile in.tile", 2, "would replace the input"},
+    {"cp good.tile in.tile; tilec -D N=1 -MD -MF in.tile in.tile", 2, "would replace the input"},
     {"tilec -D N=1 -o absent/x.cu good.tile", 2, "cannot write 'absent/x.cu'"},
     {"tilec -D N=1 -o /dev/full good.tile", 2, "cannot write '/dev/full'"},
     {"tilec -D N=1 -o - good.tile > /dev/full", 2, "cannot write"},
