@@ -184,7 +184,7 @@ int diag_mark(struct diag *d) {
 void diag_demote(struct diag *d, int mark, enum diag_code code, const char *prefix) {
     for (int i = mark; i < d->entries.count; i++) {
         struct diag_entry *e = d->entries.at[i];
-        if (!e->error || e->was) continue;
+        if (!e->error || e->promoted || e->was) continue;
         e->was = e->message;
         e->was_code = e->code;
         e->message = arena_printf(d->arena, "%s%s", prefix, e->message);
@@ -207,7 +207,7 @@ void diag_restore(struct diag *d) {
         e->message = e->was;
         e->code = e->was_code;
         e->error = true;
-        e->promoted = rows[e->code].severity == SEVERITY_WARNING;
+        e->promoted = false;
         e->was = NULL;
     }
     enter_again(d);

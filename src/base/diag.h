@@ -50,7 +50,8 @@ bool diag_set(struct diag *d, const char *name, enum diag_state state);
 void diag_set_limit(struct diag *d, int errors); /* 0: none */
 
 /* Errors reported after the last `mark` become warnings of `code`, each message behind `prefix`: what an
- * architecture that was not asked for by name cannot take does not stop the others. */
+ * architecture that was not asked for by name cannot take does not stop the others. Warnings that
+ * are errors by wish stay so. */
 int diag_mark(struct diag *d);
 void diag_demote(struct diag *d, int mark, enum diag_code code, const char *prefix);
 

@@ -247,6 +247,19 @@ static void demoted_errors_can_be_switched_off(void **state) {
     assert_non_null(strstr(text_of(state, d), "error: m [E0101]"));
 }
 
+/* Who makes a warning an error wants no success without what it says. */
+static void promoted_warnings_stay_errors(void **state) {
+    struct diag *d = on(state, "abc");
+    diag_set(d, "stages", DIAG_AS_ERROR);
+    diag_report(d, (struct span){0, 1}, W_STAGES, "m");
+    diag_demote(d, 0, W_ARCH, "left out: ");
+    assert_int_equal(diag_errors(d), 1);
+    assert_int_equal(diag_warnings(d), 0);
+    assert_non_null(strstr(text_of(state, d), "error: m [-Werror=stages]"));
+    diag_restore(d);
+    assert_int_equal(diag_errors(d), 1);
+}
+
 static void codes_are_found_by_their_text(void **state) {
     (void)state;
     for (int i = 0; i < DIAG_CODE_COUNT; i++) {
@@ -271,6 +284,7 @@ int main(void) {
         T(messages_are_harmless),
         T(demoted_errors_come_back_once),
         T(demoted_errors_can_be_switched_off),
+        T(promoted_warnings_stay_errors),
         T(codes_are_found_by_their_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
