@@ -22,7 +22,44 @@ static const char *const words[] = {
     "uintptr_t", "union", "unix", "unsigned", "using", "virtual", "void", "volatile", "wchar_t",
     "while", "xor", "xor_eq",
 };
+
+/* Functions with C linkage in the headers of C and CUDA, without those in f and l. */
+static const char *const functions[] = {
+    "abort", "abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "atexit", "atof",
+    "atoi", "atol", "atoll", "bcmp", "bcopy", "bsearch", "bzero", "calloc", "cbrt", "ceil",
+    "clearerr", "clock", "copysign", "cos", "cosh", "cospi", "ctime", "difftime", "div", "erf",
+    "erfc", "erfcinv", "erfcx", "erfinv", "exit", "exp", "exp10", "exp2", "expm1", "fabs", "fclose",
+    "fdim", "fdivide", "feof", "ferror", "fflush", "ffs", "fgetc", "fgets", "finite", "floor",
+    "fma", "fmax", "fmin", "fmod", "fopen", "fprintf", "fputc", "fputs", "fread", "free", "frexp",
+    "fscanf", "fseek", "ftell", "fwrite", "gamma", "getc", "getchar", "getenv", "getline", "gmtime",
+    "hypot", "ilogb", "index", "isalnum", "isalpha", "isdigit", "isinf", "islower", "isnan",
+    "isspace", "isupper", "j0", "j1", "jn", "labs", "ldexp", "ldiv", "lgamma", "llabs", "lldiv",
+    "llmax", "llmin", "llrint", "llround", "localtime", "log", "log10", "log1p", "log2", "logb",
+    "lrint", "lround", "malloc", "max", "memccpy", "memcmp", "memcpy", "memmem", "memmove",
+    "mempcpy", "memset", "min", "mktime", "modf", "nan", "nearbyint", "nextafter", "norm", "norm3d",
+    "norm4d", "normcdf", "normcdfinv", "perror", "popen", "pow", "printf", "putc", "putchar",
+    "putenv", "puts", "qsort", "quick_exit", "rand", "random", "rcbrt", "realloc", "realpath",
+    "remainder", "remove", "remquo", "rename", "rewind", "rhypot", "rindex", "rint", "rnorm",
+    "round", "rsqrt", "scalb", "scalbln", "scalbn", "scanf", "select", "setbuf", "setenv",
+    "setvbuf", "sin", "sincos", "sincospi", "sinh", "sinpi", "snprintf", "sprintf", "sqrt", "srand",
+    "srandom", "sscanf", "strcat", "strchr", "strcmp", "strcpy", "strdup", "strerror", "strlen",
+    "strncat", "strncmp", "strncpy", "strnlen", "strrchr", "strstr", "strtod", "strtof", "strtok",
+    "strtol", "strtoll", "strtoul", "system", "tan", "tanh", "tgamma", "time", "tmpfile", "tmpnam",
+    "tolower", "toupper", "trunc", "umax", "umin", "ungetc", "unsetenv", "vfprintf", "vprintf",
+    "vsnprintf", "vsprintf", "y0", "y1", "yn",
+};
 // clang-format on
+
+static bool is_function(const char *name) {
+    size_t length = strlen(name);
+    bool suffixed = length > 1 && (name[length - 1] == 'f' || name[length - 1] == 'l');
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+        size_t n = strlen(functions[i]);
+        if (!strncmp(functions[i], name, n) && (n == length || (suffixed && n + 1 == length)))
+            return true;
+    }
+    return false;
+}
 
 bool c_name_reserved(const char *name) {
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
@@ -50,7 +87,8 @@ struct sym *unit_c_name(struct sema *s, struct sym *wanted, struct span span) {
     const char *prefix = s->options->prefix ? s->options->prefix : "";
     struct sym *name = intern_text(s->names, arena_printf(s->arena, "%s%s", prefix, wanted->text));
     const char *n = name->text;
-    if (c_name_reserved(n) || !strncmp(n, "tilec_", 6) || !strncmp(n, "TILEC_", 6) || *n == '_') {
+    if (c_name_reserved(n) || is_function(n) || !strncmp(n, "tilec_", 6) ||
+        !strncmp(n, "TILEC_", 6) || *n == '_') {
         sema_error(s, span, E0216,
                    "'%s' cannot be the name of a C function; use another, such as 'kernel_%s', or "
                    "--prefix",
