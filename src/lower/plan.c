@@ -165,7 +165,15 @@ static int axis_of(const struct plan *p, const struct expr *e) {
     return -1;
 }
 
-/* coefficient * axis + rest, as fields. */
+static bool uses_axis(const struct plan *p, const struct expr *e) {
+    int i;
+
+    for (i = 0; i < p->domain->rank; i++)
+        if (p->domain->axis[i] && expr_uses_var(e, p->domain->axis[i])) return true;
+    return false;
+}
+
+/* coefficient * axis + rest, as fields; the rest is the same in all iterations. */
 static bool index_fields(struct lowering *l, const struct plan *p, const struct affine *a,
                          int32_t e, struct coordinate *c) {
     struct affine rest = *a;
@@ -174,6 +182,7 @@ static bool index_fields(struct lowering *l, const struct plan *p, const struct 
     rest.count = 0;
     for (i = 0; i < a->count; i++) {
         axis = axis_of(p, a->atom[i]);
+        if (axis < 0 && uses_axis(p, a->atom[i])) return false;
         if (axis < 0) {
             rest.atom[rest.count] = a->atom[i];
             rest.coefficient[rest.count++] = a->coefficient[i];
