@@ -56,8 +56,11 @@ def products():
                        ("float32", "float32", 1e-6), ("float64", "float64", 1e-15), ("float8_e4m3", "float32", 4e-2),
                        ("float8_e5m2", "float32", 8e-2), ("int8", "int32", None), ("uint8", "int32", None)]:
         for k in (8, 16, 32):
-            yield Case(f"matmul_{a}_{c}_{k}", seed("matmul"), dict(**small, dtype=a, accum_dtype=c, block_K=k),
-                       ulp=None if norm else EXACT, norm=norm)
+            ulp = None if norm else EXACT
+            yield Case(f"matmul_{a}_{c}_{k}", seed("matmul"), dict(**small, dtype=a, accum_dtype=c, block_K=k), ulp, norm)
+            for branch in (False, True):
+                yield Case(f"zero_{'branch' if branch else 'gemm'}_{a}_{c}_{k}", FUNCTIONS,
+                           dict(dtype=a, accum_dtype=c, block_K=k, by_branch=branch), ulp, norm, entry="make_product")
 
 
 def programs(directory):

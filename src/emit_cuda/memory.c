@@ -308,6 +308,17 @@ static void list_registers(struct text *t, const char *prefix, char c, const cha
         text_printf(t, "%s\"%s%c\"(%s[%d])", i ? ", " : "", prefix, c, name, i);
 }
 
+/* ptxas (CUDA 13.0) turns `d = first ? 0 : d` in front of a DMMA of 16 rows into the instruction's
+ * predicate, and rows 8 to 15 of such a product are wrong on sm_90. It does not look through a sum;
+ * d + -0 is d. tools/dmma_zero.cu shows it. */
+static void keep_from_predicate(struct text *t, const struct mma_row *row, int count) {
+    if (row->acc != DTYPE_F64 || row->m != 16) return;
+    text_puts(
+        t, "    // d itself, in a form that ptxas does not make a predicate of DMMA, which fails "
+           "for rows 8 to 15\n");
+    for (int i = 0; i < count; i++) text_printf(t, "    d[%d] = __dadd_rn(d[%d], -0.0);\n", i, i);
+}
+
 static const char *mma_helper(struct emitter *e, const struct mma_row *row) {
     const char *name =
         arena_printf(e->arena, "mma_m%dn%dk%d_%s_%s_%s", row->m, row->n, row->k,
@@ -326,6 +337,7 @@ static const char *mma_helper(struct emitter *e, const struct mma_row *row) {
                 "// d += a * b\nstatic __device__ __forceinline__ void %s(%s *d, const %s *a, "
                 "const %s *b)\n{\n",
                 name, td, ta, ta);
+    keep_from_predicate(&t, row, d);
     text_printf(&t, "    asm volatile(\"%s \"\n                 \"", row->name);
     list_operands(&t, 0, d);
     text_puts(&t, ", ");
