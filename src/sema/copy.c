@@ -59,10 +59,21 @@ static void copy_private(struct sema *s, const struct operand *src, const struct
 
 /* -- Copies of tiles -----------------------------------------------------------------------------
  */
+/* The argument is left out or one of three words; after another error it is not looked at. */
+static void check_word(struct sema *s, const struct call *c, const char *parameter,
+                       const char *const word[3], bool *good) {
+    int at = call_find(c, parameter);
+    const char *given = call_string(s, c, at, word[0], good);
+    for (int i = 0; i < 3; i++)
+        if (!*good || !strcmp(given, word[i])) return;
+    sema_error(s, c->arg_span[at], E0404, "'%s' is \"%s\", \"%s\" or \"%s\", not \"%s\"", parameter,
+               word[0], word[1], word[2], given);
+    *good = false;
+}
+
 static bool copy_options(struct sema *s, const struct call *c, int32_t *width) {
     bool good = true;
-    int at = call_find(c, "coalesced_width"), prefer = call_find(c, "prefer_instruction");
-    int policy = call_find(c, "eviction_policy");
+    int at = call_find(c, "coalesced_width");
     int64_t n = call_int(s, c, at, 0, &good);
     if (good && call_given(c, at) && (n < 1 || n > 16 || (n & (n - 1)))) {
         sema_error(s, c->arg_span[at], E0404,
@@ -71,21 +82,10 @@ static bool copy_options(struct sema *s, const struct call *c, int32_t *width) {
         good = false;
     }
     *width = (int32_t)n;
-    const char *keep = call_string(s, c, policy, "evict_normal", &good);
-    if (good && strcmp(keep, "evict_normal") && strcmp(keep, "evict_first") &&
-        strcmp(keep, "evict_last")) {
-        sema_error(s, c->arg_span[policy], E0404,
-                   "'eviction_policy' is \"evict_normal\", \"evict_first\" or \"evict_last\", "
-                   "not \"%s\"",
-                   keep);
-        good = false;
-    }
-    const char *name = call_string(s, c, prefer, "sync", &good);
-    if (good && strcmp(name, "sync") && strcmp(name, "cp_async") && strcmp(name, "tma")) {
-        sema_error(s, c->arg_span[prefer], E0404,
-                   "'prefer_instruction' is \"tma\", \"cp_async\" or \"sync\", not \"%s\"", name);
-        good = false;
-    }
+    static const char *const policies[] = {"evict_normal", "evict_first", "evict_last"};
+    static const char *const instructions[] = {"tma", "cp_async", "sync"};
+    check_word(s, c, "eviction_policy", policies, &good);
+    check_word(s, c, "prefer_instruction", instructions, &good);
     return good;
 }
 
