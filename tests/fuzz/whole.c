@@ -1,31 +1,21 @@
 /* whole.c: any bytes as a .tile file that goes all the way to CUDA: what sema lets through is
  * refused by a rule or compiles, and every pass leaves what its level promises. */
+#include "../support/passes.h"
 #include "emit_cuda/emit.h"
-#include "layout/place.h"
 #include "lexer/lexer.h"
-#include "lower/lower.h"
 #include "parser/parser.h"
-#include "schedule/schedule.h"
 #include "sema/sema.h"
 #include "target.h"
 #include <string.h>
 
-static const struct {
-    void (*run)(struct module *);
-    enum level level;
-} passes[] = {{coarsen, LEVEL_TILE}, {forward, LEVEL_TILE},     {atoms, LEVEL_TILE},
-              {place, LEVEL_PLACED}, {pipeline, LEVEL_PLACED},  {operands, LEVEL_PLACED},
-              {sync, LEVEL_PLACED},  {shared, LEVEL_SCHEDULED}, {lower, LEVEL_KERNEL},
-              {tidy, LEVEL_KERNEL}};
-
 static void finish(struct module *m, struct diag *d, struct text *out) {
     static const struct emit_options options = {
         .version = "0", .source_name = "fuzz.tile", .header_name = "fuzz.h", .stem = "fuzz"};
-    for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
+    for (size_t i = 0; i < sizeof stages / sizeof *stages; i++) {
         const char *why = NULL;
-        passes[i].run(m);
+        stages[i].run(m);
         if (diag_errors(d)) return;
-        m->level = passes[i].level;
+        m->level = stages[i].level;
         bool sound =
             m->level == LEVEL_KERNEL ? kernel_verify(m, &why) : tile_verify(m, m->level, &why);
         if (!sound) __builtin_trap();

@@ -1,25 +1,10 @@
 /* program.c: a .tile text compiled in the test's process and run by the evaluator on the way. */
 #include "program.h"
-#include "ir/kernel.h"
-#include "layout/place.h"
-#include "lower/lower.h"
 #include "parser/parser.h"
-#include "schedule/schedule.h"
+#include "passes.h"
 #include "sema/sema.h"
 #include <math.h>
 #include <string.h>
-
-static const struct stage {
-    const char *name;
-    void (*run)(struct module *m);
-    enum level level;
-    bool waits; /* copies were made asynchronous, and sync has not yet placed their waits */
-} stages[] = {
-    {"coarsen", coarsen, LEVEL_TILE, false},    {"forward", forward, LEVEL_TILE, false},
-    {"atoms", atoms, LEVEL_TILE, false},        {"place", place, LEVEL_PLACED, false},
-    {"pipeline", pipeline, LEVEL_PLACED, true}, {"operands", operands, LEVEL_PLACED, true},
-    {"sync", sync, LEVEL_PLACED, false},        {"shared", shared, LEVEL_SCHEDULED, false},
-    {"lower", lower, LEVEL_KERNEL, false},      {"tidy", tidy, LEVEL_KERNEL, false}};
 
 struct program *program_new(const char *text, const char *target) {
     struct arena *a = arena_new();

@@ -1,10 +1,8 @@
 /* rig.c: see rig.h. */
 #include "rig.h"
-#include "layout/place.h"
+#include "../support/passes.h"
 #include "lexer/lexer.h"
-#include "lower/lower.h"
 #include "parser/parser.h"
-#include "schedule/schedule.h"
 #include <string.h>
 
 static void define(struct arena *a, struct interns *names, struct definition *d, const char *text) {
@@ -24,16 +22,9 @@ static bool sound(struct module *m, enum level level, const char **errors) {
 }
 
 static bool run_passes(struct module *m, struct diag *d, const char **errors) {
-    static const struct {
-        void (*run)(struct module *);
-        enum level level;
-    } passes[] = {{coarsen, LEVEL_TILE}, {forward, LEVEL_TILE},     {atoms, LEVEL_TILE},
-                  {place, LEVEL_PLACED}, {pipeline, LEVEL_PLACED},  {operands, LEVEL_PLACED},
-                  {sync, LEVEL_PLACED},  {shared, LEVEL_SCHEDULED}, {lower, LEVEL_KERNEL},
-                  {tidy, LEVEL_KERNEL}};
-    for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
-        passes[i].run(m);
-        if (diag_errors(d) || !sound(m, passes[i].level, errors)) return false;
+    for (size_t i = 0; i < sizeof stages / sizeof *stages; i++) {
+        stages[i].run(m);
+        if (diag_errors(d) || !sound(m, stages[i].level, errors)) return false;
     }
     return true;
 }
