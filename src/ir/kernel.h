@@ -79,7 +79,7 @@ struct kstmt {
             struct expr *value;    /* STORE of one element: storage bits likewise */
             bool read_only;        /* LOAD: the kernel never writes the tensor (ld.global.nc) */
         } memory;                                                 /* LOAD STORE */
-        struct { enum atomic_op op; enum memory_order order; struct address address; enum dtype dtype; struct expr *value; struct var *previous; } atomic;
+        struct { enum atomic_op op; enum memory_order order; struct address address; enum dtype dtype; struct expr *value; struct var *previous; } atomic; /* 16-bit floats come and go as f32 */
         struct {
             struct address to, from;
             int32_t bytes;             /* 4 8 16 */

@@ -235,13 +235,21 @@ static void check_order(struct check *c, const struct kstmt *s) {
         fail(c, "a jump outside of any loop", "break", 0);
 }
 
+/* 16-bit floats come and go as f32. */
+static void check_atomic(struct check *c, struct kstmt *s) {
+    enum dtype t = s->atomic.dtype;
+    enum dtype in = t == DTYPE_F16 || t == DTYPE_BF16 ? DTYPE_F32 : t;
+
+    check_address(c, &s->atomic.address, dtype_bytes(t));
+    check_expr(c, s->atomic.value);
+    if (s->atomic.value->dtype != in || (s->atomic.previous && s->atomic.previous->dtype != in))
+        fail(c, "an atomic operation on values of another type", dtype_letter(t), 0);
+    if (s->atomic.previous) define(c, s->atomic.previous, true);
+}
+
 static void check_rest(struct check *c, struct kstmt *s) {
     switch (s->kind) {
-    case K_ATOMIC:
-        check_address(c, &s->atomic.address, dtype_bytes(s->atomic.dtype));
-        check_expr(c, s->atomic.value);
-        if (s->atomic.previous) define(c, s->atomic.previous, true);
-        break;
+    case K_ATOMIC: check_atomic(c, s); break;
     case K_LDMATRIX:
     case K_STMATRIX:
         check_address(c, &s->matrix.address, 16);

@@ -249,6 +249,10 @@ static void check_let(struct verifier *v, const struct stmt *s) {
 }
 
 static void check_atomic(struct verifier *v, const struct stmt *s) {
+    enum scope scope = s->atomic.buffer->scope;
+    if (scope != SCOPE_GLOBAL && scope != SCOPE_SHARED)
+        verify_fail(v, v->span, "an atomic operation on '%s', which belongs to single threads",
+                    s->atomic.buffer->name->text);
     check_indices(v, s->atomic.buffer, s->atomic.index, s->atomic.count);
     check_type(v, s->atomic.value, s->atomic.buffer->dtype, "an atomic's value");
     if (s->atomic.previous) set_bound(v, s->atomic.previous, true);

@@ -34,13 +34,14 @@ static void note_access(const struct access *a, void *data) {
     if (a->buffer == f->b) f->fits = false;
 }
 
-static bool is_tile_operation(const struct stmt *s) {
-    return s->kind == STMT_MAP || s->kind == STMT_COPY || s->kind == STMT_REDUCE;
-}
-
 static void note_copy(struct forwarder *f, const struct stmt *s) {
     bool from_memory = s->copy.src.buffer->scope == SCOPE_GLOBAL;
     if (f->pipelined && from_memory && s->copy.dst.buffer == f->b) f->fits = false;
+}
+
+static void note_atomic(struct stmt *s, void *data) { /* registers have none */
+    struct forwarder *f = data;
+    if (s->kind == STMT_ATOMIC && s->atomic.buffer == f->b) f->fits = false;
 }
 
 static void check_block(struct forwarder *f, struct block *b) {
@@ -57,7 +58,9 @@ static void check_block(struct forwarder *f, struct block *b) {
             check_block(f, &s->branch.otherwise);
         } else if (s->kind == STMT_COPY) {
             note_copy(f, s);
-        } else if (!is_tile_operation(s)) {
+        } else if (s->kind == STMT_MAP) {
+            block_walk(&s->map.body, note_atomic, f);
+        } else if (s->kind != STMT_REDUCE) {
             stmt_accesses(f->p.m, s, note_access, f);
         }
     }

@@ -10,16 +10,14 @@ static struct kstmt *atomic_at(struct lowering *l, const struct stmt *t, struct 
     s->atomic.order = t->atomic.order;
     s->atomic.address = address_at(l, b, offset, dtype_bytes(b->dtype));
     s->atomic.dtype = b->dtype;
-    s->atomic.value = value_bits(l, value, b->dtype);
+    s->atomic.value = value;
     s->atomic.previous = previous;
     return s;
 }
 
-static enum dtype bits_of(enum dtype t) { return register_type(t) == t ? t : DTYPE_U32; }
-
 /* The old value, zero where the atomic does not happen. */
 static struct var *previous_variable(struct lowering *l, struct stmt *t, struct site *s) {
-    enum dtype type = bits_of(t->atomic.buffer->dtype);
+    enum dtype type = register_type(t->atomic.buffer->dtype);
     struct expr *zero =
         dtype_is_float(type) ? expr_float(l->x, 0.0, type) : expr_int(l->x, 0, type);
     struct var *v = add_var(l, t->atomic.previous->name->text, type, zero);
@@ -31,7 +29,7 @@ static struct var *previous_variable(struct lowering *l, struct stmt *t, struct 
     v->divisor = 1;
     env->outer = s->env;
     env->var = t->atomic.previous;
-    env->value = value_of_bits(l, expr_var(l->x, v), t->atomic.buffer->dtype);
+    env->value = expr_var(l->x, v);
     s->env = env;
     if (!s->plan) l->env = env;
     return v;

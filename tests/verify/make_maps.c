@@ -133,23 +133,55 @@ static const char *accumulator(struct maker *g, const char *dtype, int length) {
     return x;
 }
 
-static void add_elements(struct maker *g) {
-    struct tile *x = tile_choose(g, 0, WRITTEN);
-    if (!x) return;
+/* One operation for each element of a tensor: others would not commute. */
+struct sum {
+    const char *op, *dtype;
+    int length;
+};
+
+static struct sum sum_new(struct maker *g, const struct tile *x) {
     bool real = g->loose && is_real(x->dtype) && chance(g, 60);
-    const char *dtype = real ? "float32" : "int32", *u = accumulator(g, dtype, 10);
+    const char *dtype = real ? PICK_TEXT(g, "float32", "float32", "float16", "bfloat16", "float64")
+                             : PICK_TEXT(g, "int32", "int32", "uint32", "int64", "uint64");
+    return (struct sum){PICK_TEXT(g, "add", "add", "max", "min"), dtype, PICK(g, 1, 3, 10, 12)};
+}
+
+static const char *term(struct maker *g, const struct sum *u, const struct tile *x) {
+    if (is_real(u->dtype))
+        return arena_printf(g->arena, "T.cast(%s[%s], \"%s\") * 0.125", x->name, axes_of(x),
+                            u->dtype);
+    return converted(g, value(g, "int32", 1), "int32", u->dtype);
+}
+
+static void add_terms(struct maker *g, const struct sum *u, const char *to, struct tile *x) {
     parallel_begin(g, x->rank, x->dim);
     bool guarded = chance(g, 50);
     if (guarded) say(g, "if %s:", condition(g, 1));
     g->t.indent += guarded;
-    const char *e =
-        real ? arena_printf(g->arena, "T.cast(%s[%s], \"float32\") * 0.125", x->name, axes_of(x))
-             : value(g, "int32", 1);
-    const char *op = real ? "add" : PICK_TEXT(g, "add", "max", "min");
-    /* one operation for each element of the tensor: others would not commute */
-    say(g, "T.atomic_%s(%s[(%s * %u + bx) %% %d], %s)", op, u, g->axis[0], 1 + below(g, 3),
-        PICK(g, 1, 3, 10, 12), e);
+    say(g, "T.atomic_%s(%s[(%s * %u + bx) %% %d], %s)", u->op, to, g->axis[0], 1 + below(g, 3),
+        u->length, term(g, u, x));
     g->t.indent -= guarded;
+    parallel_end(g);
+}
+
+static void add_elements(struct maker *g) {
+    struct tile *x = tile_choose(g, 0, WRITTEN);
+    if (!x) return;
+    struct sum u = sum_new(g, x);
+    add_terms(g, &u, accumulator(g, u.dtype, u.length), x);
+}
+
+/* First the block's own in shared memory, then those of all blocks. */
+static void add_by_block(struct maker *g) {
+    struct tile *x = g->depth ? NULL : tile_choose(g, 0, WRITTEN);
+    if (!x) return;
+    struct sum u = sum_new(g, x);
+    const char *all = accumulator(g, u.dtype, u.length), *own = name_new(g, "s");
+    say(g, "%s = T.alloc_shared((%d,), \"%s\")", own, u.length, u.dtype);
+    say(g, "T.fill(%s, %d)", own, (int)below(g, 3));
+    add_terms(g, &u, own, x);
+    parallel_begin(g, 1, &u.length);
+    say(g, "T.atomic_%s(%s[i], %s[i])", u.op, all, own);
     parallel_end(g);
 }
 
@@ -165,8 +197,10 @@ static void add_tile(struct maker *g) {
 }
 
 void random_atomics(struct maker *g) {
-    if (chance(g, 70))
+    if (chance(g, 50))
         add_elements(g);
+    else if (chance(g, 40))
+        add_by_block(g);
     else
         add_tile(g);
 }
