@@ -8,11 +8,10 @@
  * -------------------------------------------------------------------------------------- */
 static void judge(struct verify *v, const struct trial *t, struct sim_data *expected,
                   struct arena *a) {
-    static const struct eval_options poison = {.poison = true};
     const char *why = NULL;
     struct sim_result r;
     struct sim_data *actual = sim_data_copy(a, t->meaning, expected);
-    if (!tile_eval(t->tile, t->meaning, &expected->args, &poison, &why)) {
+    if (!sim_evaluate(t->tile, t->meaning, expected, true, &why)) {
         report_error(v, t, why, EXIT_SOURCE);
         return;
     }
@@ -21,7 +20,7 @@ static void judge(struct verify *v, const struct trial *t, struct sim_data *expe
         return;
     }
     struct sim_difference d =
-        sim_compare(t->meaning, expected, actual, sim_tolerance_of(t->meaning));
+        sim_compare(t->meaning, expected, actual, sim_tolerance_of(t->meaning, expected));
     if (d.buffer)
         report_difference(v, t, &d, expected, actual);
     else

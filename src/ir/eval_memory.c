@@ -58,6 +58,12 @@ uint8_t *eval_address(struct eval *s, const struct memory *m, const int64_t *ind
     return m->data + offset * m->element + m->thread_bytes * thread;
 }
 
+int64_t eval_elements(const struct memory *m) {
+    int64_t last = 0;
+    for (int i = 0; i < m->rank; i++) last += (m->extent[i] - 1) * m->stride[i];
+    return last + 1;
+}
+
 /* -- tensors
  * --------------------------------------------------------------------------------------- */
 static struct memory *memory_of(struct eval *s, struct buffer *b) {
@@ -185,7 +191,8 @@ void eval_fill(struct eval *s, const struct kernel *k) {
     bool poison = s->options && s->options->poison;
     if (s->shared) memset(s->shared, poison ? 0xff : 0, (size_t)s->shared_bytes);
     for (int i = 0; i < k->buffers.count; i++) {
-        const struct memory *m = eval_memory(s, k->buffers.at[i]);
+        struct memory *m = eval_memory(s, k->buffers.at[i]);
+        if (m->added) memset(m->added, 0, (size_t)eval_elements(m) * sizeof *m->added);
         int byte = !poison ? 0 : dtype_is_float(m->dtype) ? 0xff : 0xa5;
         if (m->bytes) memset(m->data, byte, (size_t)m->bytes);
     }

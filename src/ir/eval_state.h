@@ -13,6 +13,11 @@ struct slot { /* values of one variable */
     int32_t stride; /* 1: one a thread; 0: one for all */
 };
 
+struct added { /* to one element, by atomics in floats */
+    double magnitude; /* of all terms: the sum of their absolute values */
+    double terms;
+};
+
 struct memory { /* a buffer while it runs */
     struct buffer *buffer;
     uint8_t *data;
@@ -23,6 +28,7 @@ struct memory { /* a buffer while it runs */
     enum dtype dtype;
     bool outside_ok; /* tensors: reads outside give `safe`, writes are dropped */
     union scalar safe;
+    struct added *added; /* by offset of the element; NULL before the first */
 };
 
 enum opcode {
@@ -117,6 +123,7 @@ void eval_add_buffers(struct eval *s, const struct kernel *k);
 void eval_fill(struct eval *s, const struct kernel *k); /* a new block: nothing is written yet */
 /* Address of an element; NULL if it lies outside, which is a failure except for tensors. */
 uint8_t *eval_address(struct eval *s, const struct memory *m, const int64_t *index, int thread);
+int64_t eval_elements(const struct memory *m); /* from the first to the last, of one copy */
 union scalar element_read(const uint8_t *at, enum dtype t);
 void element_write(uint8_t *at, enum dtype t, union scalar v);
 static inline struct memory *eval_memory(const struct eval *s, const struct buffer *b) {

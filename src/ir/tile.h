@@ -314,6 +314,8 @@ struct eval_args {
 struct eval_options {
     bool poison; /* unwritten shared, fragment and local storage reads as NaN/0xA5; cp.async data
                     arrives as late as COMMIT/WAIT allow */
+    double *reordered; /* not NULL: raised to how far an element that atomics sum in floats may lie
+                          from its value when they come in another order */
 };
 /* Runs all launches, any level up to SCHEDULED. False with *why: an access outside a shared,
  * fragment or local buffer, a failed assert, more than 2^40 steps. */

@@ -1,4 +1,4 @@
-/* data.c: seeded random arguments, with NaN around every tensor. */
+/* data.c: seeded random arguments, with NaN around every tensor, and what they become. */
 #include "sim/trial.h"
 #include <string.h>
 
@@ -170,4 +170,10 @@ struct sim_data *sim_data_copy(struct arena *a, const struct function_ir *f,
         d->args.tensor[i]->data = d->memory[i] + MARGIN;
     }
     return d;
+}
+
+bool sim_evaluate(struct module *m, struct function_ir *f, struct sim_data *x, bool poison,
+                  const char **why) {
+    const struct eval_options how = {.poison = poison, .reordered = &x->reordered};
+    return tile_eval(m, f, &x->args, &how, why);
 }

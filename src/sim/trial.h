@@ -8,6 +8,7 @@ struct sim_data {
     uint8_t *
         *memory; /* by parameter: of a tensor, with NaN in front, behind and between its rows */
     int64_t *bytes;
+    double reordered; /* how far sums by atomics may lie apart in another order (sim_evaluate) */
 };
 
 /* Seeded arguments for the parameters of f. given[i] says the value of parameter i if that is a
@@ -22,13 +23,19 @@ struct sim_data *sim_data_new(struct arena *a, const struct function_ir *f,
 struct sim_data *sim_data_copy(struct arena *a, const struct function_ir *f,
                                const struct sim_data *from);
 
+/* Turns the arguments into what f (at TILE) means; `poison` as in eval_options. False with *why
+ * where it means nothing. */
+bool sim_evaluate(struct module *m, struct function_ir *f, struct sim_data *x, bool poison,
+                  const char **why);
+
 /* How far apart two right results of f (at TILE) may lie: nothing where the order of all operations
- * is fixed. */
+ * is fixed. `expected` has been evaluated. */
 struct sim_tolerance {
-    double relative; /* of the element */
-    double absolute; /* of the largest element that f writes */
+    double relative;  /* of the element */
+    double absolute;  /* of the largest element that f writes */
+    double reordered; /* of any element */
 };
-struct sim_tolerance sim_tolerance_of(const struct function_ir *f);
+struct sim_tolerance sim_tolerance_of(const struct function_ir *f, const struct sim_data *expected);
 
 struct sim_difference {
     const struct buffer *buffer; /* NULL: none */

@@ -35,6 +35,17 @@ bool dtype_is_integer(enum dtype t) {
     return c == CLASS_INT || c == CLASS_UINT || c == CLASS_INDEX;
 }
 
+double dtype_step(enum dtype t) {
+    switch (t) {
+    case DTYPE_F64: return 0x1p-52;
+    case DTYPE_F16: return 0x1p-10;
+    case DTYPE_BF16: return 0x1p-7;
+    case DTYPE_E4M3: return 0x1p-3;
+    case DTYPE_E5M2: return 0x1p-2;
+    default: return dtype_is_float(t) ? 0x1p-23 : 0;
+    }
+}
+
 enum dtype dtype_find(const char *spelling) {
     for (enum dtype t = DTYPE_NONE + 1; t < DTYPE_COUNT; t++) {
         const struct dtype_row *row = &dtypes[t];

@@ -23,6 +23,7 @@ const char *dtype_device_type(enum dtype t); /* for the emitted CUDA */
 enum dtype dtype_find(const char *spelling); /* any spelling, aliases and letters; else DTYPE_NONE */
 bool dtype_is_float(enum dtype t);
 bool dtype_is_integer(enum dtype t); /* INT, UINT or INDEX */
+double dtype_step(enum dtype t);     /* floats: from 1 to the next value; else 0 */
 
 /* -- targets (targets.def) ---------------------------------------------------------------------- */
 enum feature {

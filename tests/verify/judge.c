@@ -50,9 +50,8 @@ static bool compile(struct trial *t, const char *text, const struct plan *p,
 static struct function_ir *function_of(const struct module *m) { return m->functions.at[0]; }
 
 static bool evaluate(struct trial *t, struct sim_data *x, bool poison, struct finding *f) {
-    const struct eval_options how = {.poison = poison};
     const char *why = "?";
-    if (tile_eval(t->meaning, function_of(t->meaning), &x->args, &how, &why)) return true;
+    if (sim_evaluate(t->meaning, function_of(t->meaning), x, poison, &why)) return true;
     fail(f, DIFFERS, "evaluator", why);
     return false;
 }
@@ -65,7 +64,7 @@ static void say_difference(struct finding *f, const char *kind, const struct sim
     fail(f, DIFFERS, kind, line);
 }
 
-static const struct sim_tolerance same_bits = {0, 0};
+static const struct sim_tolerance same_bits = {0, 0, 0};
 
 /* What the program means must not depend on what memory holds in the beginning. */
 static bool is_defined(struct trial *t, struct finding *f) {
@@ -116,7 +115,8 @@ static bool run_code(struct trial *t, const struct variant *v, struct finding *f
              arena_printf(t->arena, "line %d: %s", line, r.fault.message));
         return false;
     }
-    struct sim_difference d = sim_compare(fn, t->expected, t->actual, sim_tolerance_of(fn));
+    struct sim_difference d =
+        sim_compare(fn, t->expected, t->actual, sim_tolerance_of(fn, t->expected));
     if (d.buffer) say_difference(f, "value", &d);
     return !d.buffer;
 }

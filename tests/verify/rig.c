@@ -57,14 +57,13 @@ struct module *rig_compile(struct arena *a, const struct program_text *p, bool c
 
 struct verdict rig_judge(struct arena *a, struct module *meaning, struct module *code,
                          uint64_t seed, const struct sim_options *how) {
-    static const struct eval_options poison = {.poison = true};
     struct function_ir *f = meaning->functions.at[0], *g = code->functions.at[0];
     struct verdict v = {.kind = SIM_FINE};
     struct sim_result r;
     struct sim_data *x = sim_data_new(a, f, NULL, seed, &v.why), *y;
     if (!x) return v;
     y = sim_data_copy(a, f, x);
-    if (!tile_eval(meaning, f, &x->args, &poison, &v.why)) return v;
+    if (!sim_evaluate(meaning, f, x, true, &v.why)) return v;
     v.evaluated = true;
     if (!sim_run(code, g, &y->args, how, &r)) {
         v.kind = r.fault.kind;
@@ -74,7 +73,7 @@ struct verdict rig_judge(struct arena *a, struct module *meaning, struct module 
         return v;
     }
     v.instructions = r.counters.instructions;
-    v.difference = sim_compare(f, x, y, sim_tolerance_of(f));
+    v.difference = sim_compare(f, x, y, sim_tolerance_of(f, x));
     const struct sim_difference *d = &v.difference;
     if (d->buffer)
         v.why = arena_printf(

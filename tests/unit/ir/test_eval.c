@@ -10,7 +10,7 @@ static const char *why;
 static bool run(struct module *m, struct tensor **t, union scalar *v, bool poison) {
     struct function_ir *f = m->functions.at[0];
     struct eval_args args = {f->params.count, t, v};
-    struct eval_options options = {poison};
+    struct eval_options options = {.poison = poison};
     why = NULL;
     bool good = tile_eval(m, f, &args, &options, &why);
     if (!good && !why) fail();
@@ -294,12 +294,39 @@ static void nan_in_reductions(void **state) {
     arena_free(w.a);
 }
 
+/* -- how far sums by atomics may lie apart
+ * ---------------------------------------------------------- */
+static const char two_sums[] =
+    HEAD "function f unit f buffers 1 {\n  tensor X:f32[2] strides [1] id 0 written\n  param "
+         "tensor X = X\n"
+         "  kernel k grid [bx:index[0,0] = 1] threads 32 [32, 1, 1] {\n"
+         "    map [i:index = 8] {\n"
+         "      atomic add relaxed X[0] = select(((i % 2) == 0), 1024.0:f32, -1024.0:f32)\n"
+         "      atomic max relaxed X[1] = 4096.0:f32\n    }\n  }\n}\n";
+
+/* By the size of the terms, not by what is left of them; and maxima lie nowhere else. */
+static void tells_how_far_sums_may_lie(void **state) {
+    (void)state;
+    struct world w = world_new();
+    int64_t two = 2;
+    struct tensor *t[1] = {world_tensor(&w, DTYPE_F32, 1, &two)};
+    struct module *m = world_read(&w, two_sums);
+    struct eval_args args = {1, t, NULL};
+    double apart = 0;
+    struct eval_options options = {.reordered = &apart};
+    assert_true(tile_eval(m, m->functions.at[0], &args, &options, &why));
+    assert_true(tensor_get(t[0], 0) == 0);
+    assert_true(apart > 4 * 1024 * 0x1p-23 && apart < 64 * 1024 * 0x1p-23);
+    arena_free(w.a);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(adds_vectors),
                                        cmocka_unit_test(multiplies),
                                        cmocka_unit_test(async_copies_arrive_late),
                                        cmocka_unit_test(runs_programs),
                                        cmocka_unit_test(says_why),
-                                       cmocka_unit_test(nan_in_reductions)};
+                                       cmocka_unit_test(nan_in_reductions),
+                                       cmocka_unit_test(tells_how_far_sums_may_lie)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
