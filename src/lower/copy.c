@@ -61,12 +61,57 @@ static void copy_plain(struct lowering *l, struct stmt *t) {
     lower_map(l, &t->copy.domain, &body);
 }
 
-void lower_copy(struct lowering *l, struct stmt *t) {
-    struct kblock *saved = NULL;
-    struct assumed before = assume(l, t->copy.guard);
-    bool special = region_inside(l, &t->copy.src) && region_inside(l, &t->copy.dst);
-    struct site s = {.env = l->env};
+static const struct buffer *loads_from(const struct expr *e) { /* the first that it reads */
+    const struct buffer *b = e->kind == EXPR_LOAD ? e->buffer : NULL;
+    int i;
 
+    for (i = 0; i < e->count && !b; i++) b = loads_from(e->args[i]);
+    return b;
+}
+
+static bool is_global(const struct expr *e) {
+    int i;
+
+    if (e->kind == EXPR_LOAD && e->buffer->scope != SCOPE_GLOBAL) return false;
+    for (i = 0; i < e->count; i++)
+        if (!is_global(e->args[i])) return false;
+    return true;
+}
+
+static struct expr *read_first(struct lowering *l, struct site *s, struct expr *base) {
+    struct stmt *let = stmt_new(l->m, STMT_LET, l->span);
+    struct var *v = var_new(l->x, VAR_LET, loads_from(base)->name, base->dtype, l->span);
+
+    v->lo = base->lo;
+    v->hi = base->hi;
+    v->divisor = base->divisor;
+    let->let.var = v;
+    let->let.value = base;
+    lower_plain(l, s, let);
+    return expr_var(l->x, v);
+}
+
+/* Where a region begins may stand in a tensor (the page of a cache, the rows of an expert): read
+ * once in front of the copy and of its guard, since a read outside gives the safe value. */
+static void place_first(struct lowering *l, struct site *s, struct region *r) {
+    int i;
+
+    for (i = 0; i < r->buffer->rank; i++)
+        if (expr_has_load(r->base[i]) && is_global(r->base[i]))
+            r->base[i] = read_first(l, s, r->base[i]);
+}
+
+void lower_copy(struct lowering *l, struct stmt *tile) {
+    struct kblock *saved = NULL;
+    struct stmt own = *tile, *t = &own; /* a loop may lower it again */
+    struct site s = {.env = l->env};
+    struct assumed before;
+    bool special;
+
+    place_first(l, &s, &t->copy.src);
+    place_first(l, &s, &t->copy.dst);
+    before = assume(l, t->copy.guard);
+    special = region_inside(l, &t->copy.src) && region_inside(l, &t->copy.dst);
     if (!(t->copy.async && special && copy_async(l, t))) {
         if (t->copy.guard) saved = add_if(l, value_lower(l, &s, t->copy.guard));
         if (!(special && copy_matrix(l, t))) copy_plain(l, t);

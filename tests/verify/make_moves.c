@@ -11,8 +11,17 @@ static const char *loop_variable(struct maker *g) {
     return NULL;
 }
 
+/* A place that stands in a tensor, also outside of the one it is meant for. */
+static const char *place_of(struct maker *g) {
+    const char *k = loop_variable(g), *p = name_new(g, "P");
+    text_printf(&g->parameters, "%s: T.Tensor((3,), \"int32\"), ", p);
+    if (k && chance(g, 70)) return arena_printf(g->arena, "%s[%s]", p, k);
+    return arena_printf(g->arena, "%s[%s]", p, PICK_TEXT(g, "0", "2", "bx", "by % 3"));
+}
+
 static const char *row_of(struct maker *g) {
     const char *k = loop_variable(g);
+    if (chance(g, 8)) return place_of(g);
     if (k && chance(g, 30))
         return arena_printf(g->arena, "by * %d + %s * %d", g->rows, k, PICK(g, 1, 3, g->rows));
     if (chance(g, 15)) return arena_printf(g->arena, "by * %d + %u", g->rows, below(g, 7));
@@ -21,6 +30,7 @@ static const char *row_of(struct maker *g) {
 
 static const char *column_of(struct maker *g) {
     const char *k = loop_variable(g);
+    if (chance(g, 5)) return arena_printf(g->arena, "%s * 8", place_of(g));
     if (k && chance(g, 70))
         return arena_printf(g->arena, "bx * %d + %s * %d", g->columns, k,
                             PICK(g, 1, 4, 8, 16, 5, g->columns));
