@@ -378,10 +378,32 @@ static int find_row(const char *word, const char **value) {
     return -1;
 }
 
+static bool writes_code(int id) {
+    switch (id) {
+    case OPT_OUTPUT:
+    case OPT_EMIT:
+    case OPT_HEADER:
+    case OPT_NO_HEADER:
+    case OPT_MANIFEST:
+    case OPT_M:
+    case OPT_MD:
+    case OPT_MF:
+    case OPT_MT:
+    case OPT_MP:
+    case OPT_NVCC:
+    case OPT_PTXAS:
+    case OPT_DRY_RUN: return true;
+    default: return false;
+    }
+}
+
 static bool take_word(struct options *o, int argc, char **argv, int *i, int *status) {
     const char *word = argv[*i], *value;
     int id = find_row(word, &value);
     if (id < 0) return unknown_option(o, word, status);
+    if (o->verify && writes_code(id))
+        return usage(status, "verify writes no code: it does not take", rows[id].spelling,
+                     "--output NAME=FILE.npy keeps an array");
     bool needs = *rows[id].argument && rows[id].argument[0] != '[';
     if (needs && !value) {
         if (*i + 1 >= argc) return usage(status, "no argument behind", word, "");
@@ -404,13 +426,27 @@ static bool well_formed(const struct options *o, int *status) {
     return true;
 }
 
+/* NAME=VALUE of the same NAME: which one counts? */
+static bool given_once(const char *const *at, int count, int *status) {
+    for (int i = 0; i < count; i++) {
+        size_t n = strcspn(at[i], "=");
+        for (int k = 0; k < i; k++)
+            if (strcspn(at[k], "=") == n && !strncmp(at[i], at[k], n))
+                return usage(status, "a second value for the same name:", at[i],
+                             "give each name once");
+    }
+    return true;
+}
+
 static bool finish(struct options *o, int *status) {
     if (!o->input) {
         fprintf(stderr, "tilec: error: no input file; usage: tilec [options] FILE.tile\n");
         *status = EXIT_USAGE;
         return false;
     }
-    if (!well_formed(o, status)) return false;
+    if (!well_formed(o, status) || !given_once(o->definitions.at, o->definitions.count, status) ||
+        !given_once(o->sizes.at, o->sizes.count, status))
+        return false;
     if (!strcmp(o->input, "-") && !o->output && !o->verify)
         return usage(status, "no output file for the input", "-", "name one with -o");
     if (!o->arch_count) return one_arch(o, "sm_80", status) && one_arch(o, "sm_90a", status);
