@@ -324,26 +324,24 @@ static void emit_part(struct emitter *e, const struct expr *x, enum prec outer) 
     close(e, own < outer);
 }
 
-static void emit_bits(struct emitter *e, const struct expr *x, bool wide) {
-    bool is_64 = dtype_bits(x->args[0]->dtype) == 64;
-    const char *type = is_64 ? "(unsigned long long)" : "(unsigned)";
-    if (x->fn == FN_POPCOUNT) {
-        text_printf(e->out, is_64 ? "__popcll(" : "__popc(");
-        if (dtype_bits(x->args[0]->dtype) < 32)
-            text_printf(e->out, "0x%xu & ", (1u << dtype_bits(x->args[0]->dtype)) - 1);
-        text_puts(e->out, type);
-        emit_at(e, x->args[0], PREC_UNARY, wide);
-        text_puts(e->out, ")");
-        return;
-    }
-    int narrow_bits = 32 - dtype_bits(x->args[0]->dtype);
-    text_printf(e->out, "(%s", is_64 ? "__clzll((long long)" : "__clz((int)");
-    if (narrow_bits > 0) text_printf(e->out, "(0x%xu & (unsigned)", (1u << (32 - narrow_bits)) - 1);
+/* CUDA counts bits in an int, whatever the argument; min and max go by the type. */
+static void emit_bits(struct emitter *e, const struct expr *x, enum prec outer, bool wide) {
+    int bits = dtype_bits(x->args[0]->dtype);
+    bool is_64 = bits == 64, count = x->fn == FN_POPCOUNT;
+    bool typed = x->dtype != DTYPE_INDEX && (is_64 || x->dtype == DTYPE_U32);
+    open(e, typed && PREC_UNARY < outer);
+    if (typed) text_printf(e->out, "(%s)", emit_type(e, x->dtype, x->lo, x->hi));
+    open(e, !count);
+    text_puts(e->out, count   ? is_64 ? "__popcll((unsigned long long)" : "__popc("
+                      : is_64 ? "__clzll((long long)"
+                              : "__clz((int)");
+    if (bits < 32) text_printf(e->out, count ? "0x%xu & " : "(0x%xu & ", (1u << bits) - 1);
+    if (!is_64 && (count || bits < 32)) text_puts(e->out, "(unsigned)");
     emit_at(e, x->args[0], PREC_UNARY, wide);
-    if (narrow_bits > 0)
-        text_printf(e->out, ")) - %d)", narrow_bits);
-    else
-        text_puts(e->out, "))");
+    text_puts(e->out, ")");
+    if (!count && bits < 32) text_printf(e->out, ") - %d", 32 - bits);
+    close(e, !count);
+    close(e, typed && PREC_UNARY < outer);
 }
 
 /* Is the count known to be one that C defines? */
@@ -503,7 +501,7 @@ static void emit_function(struct emitter *e, const struct expr *x, enum prec out
     case FN_PART_16:
     case FN_PART_8: emit_part(e, x, outer); return;
     case FN_POPCOUNT:
-    case FN_CLZ: emit_bits(e, x, wide); return;
+    case FN_CLZ: emit_bits(e, x, outer, wide); return;
     default: emit_call(e, x, outer, wide); return;
     }
 }

@@ -40,6 +40,7 @@ struct emitter {
     struct names *names;
     const struct names *words; /* none given: what names are made like */
     struct helpers *helpers;
+    const bool *by_parts; /* arrays of the kernel, by id: see arrays_by_parts */
     const struct emit_options *options;
     int line;  /* source line of the last #line, 0: none yet */
     bool host; /* expressions for the launcher: int64_t throughout */
@@ -62,6 +63,8 @@ const char *array_name(struct emitter *e, const struct array *a);
 bool kernel_declares_var(const struct kernel *k, const struct var *v);
 bool kernel_uses_var(const struct kernel *k, const struct var *v);
 bool kernel_uses_shared(const struct kernel *k, const struct buffer *b); /* aliases of b count */
+/* By id of array: is a part of a packed word put while the others are kept? */
+const bool *arrays_by_parts(struct arena *a, const struct kernel *k);
 
 /* -- text.c: texts of the user inside comments, strings and directives */
 void emit_comment(struct text *out, const char *s); /* stays one line, ends no comment */

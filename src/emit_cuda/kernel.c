@@ -167,6 +167,7 @@ void emit_kernel(struct emitter *e) {
                 arch_test(e->arena, e->module->target));
     e->out->indent++;
     e->line = 0;
+    e->by_parts = arrays_by_parts(e->arena, e->kernel);
     emit_shared(e);
     if (e->kernel->swizzle_panel > 0 && e->kernel->grid_rank >= 2 && e->kernel->block[0] &&
         e->kernel->block[1])

@@ -150,8 +150,10 @@ static void emit_assert(struct emitter *e, const struct kstmt *s) {
     text_puts(e->out, "}\n");
 }
 
+/* A word that comes to be part by part keeps what is not there yet; nvcc warns of that. */
 static void emit_array(struct emitter *e, const struct array *a) {
-    text_printf(e->out, "%s %s[%d];", array_type(a->dtype), array_name(e, a), a->count);
+    text_printf(e->out, "%s %s[%d]%s;", array_type(a->dtype), array_name(e, a), a->count,
+                e->by_parts[a->id] ? " = {}" : "");
     if (a->element != a->dtype) text_printf(e->out, " // packed %s", dtype_letter(a->element));
     text_puts(e->out, "\n");
 }

@@ -56,3 +56,30 @@ bool kernel_uses_shared(const struct kernel *k, const struct buffer *b) {
     kblock_walk(&k->code->body, look_in_stmt, &s);
     return s.found;
 }
+
+/* Is e a word of which some parts are those of the array? */
+static bool keeps_parts(const struct expr *e, const struct array *a) {
+    if (e->kind != EXPR_OP) return false;
+    for (int i = 0; i < e->count; i++) {
+        const struct expr *x = e->args[i];
+        if (x->kind == EXPR_OP && (x->fn == FN_PART_8 || x->fn == FN_PART_16) &&
+            x->args[0]->kind == EXPR_ELEMENT && x->args[0]->array == a)
+            return true;
+    }
+    return false;
+}
+
+static void look_at_put(struct kstmt *k, void *data) {
+    bool *by_parts = data;
+    if (k->kind == K_PUT && keeps_parts(k->put.value, k->put.to.array))
+        by_parts[k->put.to.array->id] = true;
+}
+
+const bool *arrays_by_parts(struct arena *a, const struct kernel *k) {
+    int most = 0;
+    for (int i = 0; i < k->code->arrays.count; i++)
+        if (k->code->arrays.at[i]->id > most) most = k->code->arrays.at[i]->id;
+    bool *by_parts = arena_array(a, bool, most + 1);
+    kblock_walk(&k->code->body, look_at_put, by_parts);
+    return by_parts;
+}

@@ -56,6 +56,8 @@ static void one_function(struct rig *r, enum function fn, const struct typed *t,
     e = expr_op(r->x, fn, types == TYPES_COMPARE || types == TYPES_TEST ? DTYPE_BOOL : t->type,
                 function_row(fn)->arity, args);
     keep(r, t->out, ++*number, expr_cast(r->x, e, t->type));
+    if (is_int && e->dtype == t->type) /* as an operand: overloads go by its type */
+        keep(r, t->out, ++*number, expr_binary(r->x, FN_MAX, e, expr_int(r->x, 3, t->type)));
     if (function_row(fn)->arity != 2) return;
     for (i = 0; i < 2; i++) { /* the overloads for literals */
         args[i] = is_float ? expr_float(r->x, 3.0, t->type) : expr_int(r->x, 3, t->type);
@@ -237,6 +239,20 @@ static void ordering(struct rig *r) {
     add(r, K_SYNC_WARP);
 }
 
+/* A word of which one part comes to be before the others. */
+static void by_parts(struct rig *r, struct buffer *out) {
+    struct array *a = registers(r, "parts", DTYPE_U32, DTYPE_I16, 1);
+    struct expr *args[2] = {expr_element(r->x, a, ix(r, 0), DTYPE_U32),
+                            expr_int(r->x, 0, DTYPE_U32)};
+    struct kstmt *s = add(r, K_PUT);
+
+    args[0] = expr_op(r->x, FN_PART_16, DTYPE_U32, 2, args);
+    args[1] = expr_int(r->x, 7, DTYPE_U32);
+    s->put.to = (struct operand){a, ix(r, 0)};
+    s->put.value = expr_op(r->x, FN_PACK_16, DTYPE_U32, 2, args);
+    keep(r, out, 0, expr_cast(r->x, expr_element(r->x, a, ix(r, 0), DTYPE_U32), DTYPE_F32));
+}
+
 static void every_statement(void **state) {
     static const struct {
         enum dtype held, element;
@@ -257,6 +273,7 @@ static void every_statement(void **state) {
         t->hi = 63;
         r.kernel->code->thread = t;
         control(&r, tensor(&r, "out", DTYPE_F32, 4, true));
+        by_parts(&r, tensor(&r, "words", DTYPE_F32, 4, true));
         messages(&r);
         for (i = 0; i < sizeof moved / sizeof *moved; i++)
             vectors(&r, moved[i].held, moved[i].element);

@@ -22,7 +22,9 @@ struct test_case {
     enum function fn;    /* or a conversion: */
     enum dtype from, to; /* from DTYPE_NONE: an operation */
     enum dtype arg[4], result;
-    int count, fixed; /* argument `fixed` is a literal; -1: none */
+    int count, fixed;    /* argument `fixed` is a literal; -1: none */
+    enum function outer; /* applied to the operation and a last argument, if `nested` */
+    bool nested;
     union scalar literal;
     const char *text;
 };
@@ -96,9 +98,29 @@ static void add_case(struct test_case c) {
     for (i = 0; i < c.count; i++)
         args[i] =
             i == c.fixed ? literal(&c, i) : of(&rig, variable(&rig, VAR_PARAM, name[i], c.arg[i]));
-    e = c.from ? expr_cast(rig.x, args[0], c.to) : expr_op(rig.x, c.fn, c.result, c.count, args);
+    if (c.from)
+        e = expr_cast(rig.x, args[0], c.to);
+    else
+        e = expr_op(rig.x, c.fn, c.nested ? c.arg[0] : c.result, function_row(c.fn)->arity, args);
+    if (c.nested) e = expr_op(rig.x, c.outer, c.result, 2, (struct expr *[]){e, args[c.count - 1]});
     c.text = expr_text(&rig, e, false);
     vec_push(rig.arena, &cases, c);
+}
+
+/* Inside another operation: its text has to be of its type there, not only of its value. */
+static void add_nested(struct test_case c) {
+    static const enum function outer[] = {FN_MAX, FN_LT, FN_SHR, FN_FLOORDIV};
+    size_t i;
+
+    c.nested = true;
+    c.count++;
+    for (i = 0; i < sizeof outer / sizeof *outer; i++) {
+        c.outer = outer[i];
+        c.result = outer[i] == FN_LT ? DTYPE_BOOL : c.arg[0];
+        c.fixed = i == 0 ? c.count - 1 : -1;
+        c.literal.i = 3;
+        add_case(c);
+    }
 }
 
 static void add_operation(enum function fn, enum dtype t, enum dtype result) {
@@ -110,6 +132,7 @@ static void add_operation(enum function fn, enum dtype t, enum dtype result) {
     int i, k;
 
     add_case(c);
+    if (!dtype_is_float(t) && t != DTYPE_BOOL && t == result) add_nested(c);
     if (c.count != 2) return;
     for (k = 0; k < (dtype_is_float(t) ? FLOATS : LITERALS); k += dtype_is_float(t) ? 5 : 1)
         for (i = 0; i < 2; i++) {
@@ -306,6 +329,7 @@ static bool unspecified(const struct test_case *c, const union scalar *args) {
     bool division = c->fn == FN_FLOORDIV || c->fn == FN_FLOORMOD || c->fn == FN_TRUNCDIV ||
                     c->fn == FN_TRUNCMOD;
 
+    if (c->nested && c->outer == FN_FLOORDIV && args[c->count - 1].i == 0) return true;
     return (!c->from && division && args[1].i == 0 && !dtype_is_float(c->arg[0])) ||
            out_of_domain(c, args);
 }
@@ -321,6 +345,8 @@ static void check_values(const struct test_case *c, uint64_t (*call)(const uint6
         bits[i] = dtype_is_float(c->arg[i]) ? scalar_bits(args[i], c->arg[i]) : (uint64_t)args[i].i;
     if (unspecified(c, args)) return;
     want = c->from ? scalar_cast(args[0], c->from, c->to) : scalar_op(c->fn, c->arg[0], args);
+    if (c->nested)
+        want = scalar_op(c->outer, c->arg[0], (union scalar[]){want, args[c->count - 1]});
     current = c;
     raw = call(bits);
     got = is_float ? scalar_of_bits(raw, c->result) : (union scalar){.i = (int64_t)raw};
