@@ -77,7 +77,7 @@ struct kstmt {
             struct operand data;   /* array NULL: see var/value */
             struct var *var;       /* LOAD of one element: the variable that receives it (declared here), value in registers' type (storage bits for 16/8-bit floats) */
             struct expr *value;    /* STORE of one element: storage bits likewise */
-            bool read_only;        /* LOAD: the kernel never writes the tensor (ld.global.nc) */
+            bool read_only;        /* LOAD: the kernel never writes the tensor or what may overlap it (ld.global.nc) */
         } memory;                                                 /* LOAD STORE */
         struct { enum atomic_op op; enum memory_order order; struct address address; enum dtype dtype; struct expr *value; struct var *previous; } atomic; /* 16-bit floats come and go as f32 */
         struct {

@@ -108,6 +108,16 @@ struct region region_whole(struct module *m, struct buffer *b) {
     return r;
 }
 
+bool buffers_meet(const struct buffer *a, const struct buffer *b) {
+    while (a->alias) a = a->alias;
+    while (b->alias) b = b->alias;
+    return a == b || (a->no_restrict && b->no_restrict);
+}
+
+bool buffer_is_constant(const struct buffer *b) {
+    return b->scope == SCOPE_GLOBAL && !b->written && !b->no_restrict;
+}
+
 int64_t buffer_elements(const struct buffer *b) {
     int64_t count = 1;
     for (int i = 0; i < b->rank; i++) count *= b->extent[i];
@@ -131,7 +141,7 @@ int64_t module_trait(const struct module *m, enum trait k) {
 const struct mma_row *module_mma(const struct module *m, enum dtype a, enum dtype b,
                                  enum dtype acc) {
     enum dtype read = a == DTYPE_F32 ? DTYPE_TF32 : a; /* as mma_find has it */
-    for (int i = 0; i < mma_count(); i++) /* those that it may choose among */
+    for (int i = 0; i < mma_count(); i++)              /* those that it may choose among */
         if (mma_row(i)->a == read) module_at_least(m, TRAIT_CAPABILITY, mma_row(i)->capability);
     return mma_find(m->target, a, b, acc);
 }

@@ -246,6 +246,10 @@ void block_substitute(struct module *m, struct block *b, int count, struct var *
 struct region region_whole(struct module *m, struct buffer *b);
 bool region_is_whole(const struct region *r); /* all of its buffer, not GLOBAL */
 int64_t buffer_elements(const struct buffer *b); /* not GLOBAL; slots of a ring included */
+/* May a write of one change what is read of the other? Views of one buffer and tensors of which the
+ * text says that they overlap (no_restrict). */
+bool buffers_meet(const struct buffer *a, const struct buffer *b);
+bool buffer_is_constant(const struct buffer *b); /* a tensor that nothing in its function writes */
 /* A name not yet used: "acc_scratch", then "acc_scratch_1"… */
 struct sym *module_name(struct module *m, const char *base);
 

@@ -72,7 +72,7 @@ static bool is_plain(struct coarsener *c) {
     block_walk(&c->p.k->body, note_statement, c);
     for (int i = 0; i < c->read.count; i++)
         for (int j = 0; j < c->written.count; j++)
-            if (c->read.at[i] == c->written.at[j]) c->plain = false;
+            if (buffers_meet(c->read.at[i], c->written.at[j])) c->plain = false;
     return c->plain && c->elements > 0;
 }
 

@@ -62,7 +62,7 @@ static void note_access(const struct access *a, void *data) {
     struct persister *c = data;
     const struct buffer *to = c->load->copy.dst.buffer;
     bool writes = a->kind & ACCESS_WRITE;
-    if (writes && a->buffer == c->load->copy.src.buffer) c->fits = false;
+    if (writes && buffers_meet(a->buffer, c->load->copy.src.buffer)) c->fits = false;
     if (a->buffer->alias == to) c->fits = false;
     if (a->buffer != to || a->stmt == c->load) return;
     bool whole =

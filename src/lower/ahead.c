@@ -77,7 +77,7 @@ static void look_for_write(struct stmt *t, void *data) {
                              : t->kind == STMT_COPY   ? t->copy.dst.buffer
                                                       : NULL;
 
-    if (w && (w == s->buffer || (w->no_restrict && s->buffer->no_restrict))) s->written = true;
+    if (w && buffers_meet(w, s->buffer)) s->written = true;
 }
 
 /* -- the loop
@@ -145,7 +145,7 @@ static bool stays(struct stmt *loop, int copies, const struct buffer *fragment,
         if ((t->kind == STMT_REDUCE && t->reduce.dst.buffer == fragment) ||
             (t->kind == STMT_GEMM && t->gemm.c.buffer == fragment))
             return false;
-    return !s.written && !read->written && !read->no_restrict;
+    return !s.written && buffer_is_constant(read);
 }
 
 static bool same_reads(struct lowering *l, const struct kept *k, const struct stmt *loop,

@@ -350,7 +350,7 @@ static bool written_in(struct block *b, const struct buffer *read) {
         w = t->kind == STMT_STORE    ? t->store.buffer
             : t->kind == STMT_ATOMIC ? t->atomic.buffer
                                      : NULL;
-        if (w && (w == read || (w->no_restrict && read->no_restrict))) return true;
+        if (w && buffers_meet(w, read)) return true;
     }
     return false;
 }

@@ -228,7 +228,7 @@ static void load_run(struct lowering *l, const struct vector *v, const struct pl
     s->memory.bytes = bytes;
     s->memory.data.array = a;
     s->memory.data.index = index;
-    s->memory.read_only = v->buffer->scope == SCOPE_GLOBAL && !v->buffer->written;
+    s->memory.read_only = buffer_is_constant(v->buffer);
 }
 
 void vector_load(struct lowering *l, const struct vector *v, struct array *a, struct expr *base) {
@@ -339,7 +339,7 @@ struct expr *scalar_load(struct lowering *l, const struct site *s, struct expr *
     k->memory.address = address_at(l, load->buffer, p.offset, dtype_bytes(load->buffer->dtype));
     k->memory.memory = load->buffer->dtype;
     k->memory.bytes = dtype_bytes(load->buffer->dtype);
-    k->memory.read_only = load->buffer->scope == SCOPE_GLOBAL && !load->buffer->written;
+    k->memory.read_only = buffer_is_constant(load->buffer);
     k->memory.var = var_new(
         l->x, VAR_LET,
         intern_text(l->m->names, arena_printf(l->m->arena, "%s_v", load->buffer->name->text)),

@@ -225,16 +225,11 @@ static bool rows_run(struct lowering *l, struct rows *q) {
     return true;
 }
 
-static const struct buffer *behind_views(const struct buffer *b) {
-    while (b->alias) b = b->alias;
-    return b;
-}
-
 /* One matrix is written before the next is read: other lanes' elements must not lie there. */
 static bool reads(const struct expr *e, const struct buffer *b) {
     int i;
 
-    if (e->kind == EXPR_LOAD && behind_views(e->buffer) == behind_views(b)) return true;
+    if (e->kind == EXPR_LOAD && buffers_meet(e->buffer, b)) return true;
     for (i = 0; i < e->count; i++)
         if (reads(e->args[i], b)) return true;
     return false;

@@ -76,8 +76,7 @@ static void forget(struct lowering *l, const struct buffer *written) {
 
     for (i = 0; i < l->loaded.count; i++) {
         b = l->loaded.at[i].load->buffer;
-        if (b != written && !(b->no_restrict && written->no_restrict))
-            l->loaded.at[kept++] = l->loaded.at[i];
+        if (!buffers_meet(b, written)) l->loaded.at[kept++] = l->loaded.at[i];
     }
     l->loaded.count = kept;
 }

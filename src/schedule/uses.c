@@ -177,7 +177,16 @@ struct gather {
     VEC(struct seen) seen; /* all accesses, by node */
     unsigned *kinds;       /* of each global tensor: how it is accessed, */
     int *writes; /* and by how many statements written; one that meets itself counts twice */
+    const struct buffer
+        *overlapping; /* stands for all tensors that may overlap; NULL: none so far */
 };
+
+static const struct buffer *root_of(struct gather *g, const struct buffer *b) {
+    b = buffer_storage(b);
+    if (!b->no_restrict) return b;
+    if (!g->overlapping) g->overlapping = b;
+    return g->overlapping;
+}
 
 /* The axis is moved by the loop, by no other loop around the statement, and by at least the extent
  * that is written: two iterations never meet there. */
@@ -211,7 +220,7 @@ static bool written_again(const struct outline *o, int node, const struct access
 
 static void note_access(const struct access *a, void *data) {
     struct gather *g = data;
-    int id = buffer_storage(a->buffer)->id;
+    int id = root_of(g, a->buffer)->id;
     if (a->buffer->scope == SCOPE_GLOBAL || a->buffer->scope == SCOPE_SHARED)
         vec_push(g->hazards->arena, &g->seen, ((struct seen){g->node, *a}));
     if (a->buffer->scope != SCOPE_GLOBAL) return;
@@ -237,10 +246,10 @@ static unsigned moving_axes(const struct region *r) {
     return axes;
 }
 
-static void gather_use(const struct gather *g, const struct access *a) {
+static void gather_use(struct gather *g, const struct access *a) {
     struct hazards *h = g->hazards;
     const struct stmt *s = h->outline.nodes.at[g->node].stmt;
-    const struct buffer *root = buffer_storage(a->buffer);
+    const struct buffer *root = root_of(g, a->buffer);
     if (!is_shared(g, root)) return;
     struct use u = {.node = g->unit, .access = *a, .root = root, .kind = a->kind};
     u.async = s->kind == STMT_COPY && s->copy.async && a->kind == ACCESS_WRITE && !a->index;
