@@ -9,7 +9,6 @@
 #include "internal.h"
 #include "vec.h"
 #include <limits.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -137,33 +136,18 @@ bool arena_extend(struct arena *a, void *memory, size_t bytes, size_t more) {
     return true;
 }
 
+void arena_trim(struct arena *a, void *memory, size_t bytes, size_t fewer) {
+    char *begin = memory;
+    if (begin + room_for(bytes) != a->at) return;
+    a->at = begin + room_for(fewer);
+    a->handed_out -= bytes - fewer;
+    POISON(begin + fewer, bytes - fewer);
+}
+
 char *arena_strndup(struct arena *a, const char *text, size_t length) {
     char *copy = arena_alloc(a, length + 1);
     if (length) memcpy(copy, text, length);
     return copy;
-}
-
-char *arena_vprintf(struct arena *a, const char *format, va_list arguments) {
-    char small[256];
-    va_list again;
-    va_copy(again, arguments);
-    int length = format ? vsnprintf(small, sizeof small, format, arguments) : -1;
-    if (length < 0) out_of_memory();
-    char *text = arena_alloc(a, (size_t)length + 1);
-    if ((size_t)length < sizeof small)
-        memcpy(text, small, (size_t)length);
-    else
-        vsnprintf(text, (size_t)length + 1, format, again);
-    va_end(again);
-    return text;
-}
-
-char *arena_printf(struct arena *a, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    char *text = arena_vprintf(a, format, arguments);
-    va_end(arguments);
-    return text;
 }
 
 size_t arena_bytes(const struct arena *a) { return a->handed_out; }

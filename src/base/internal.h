@@ -5,11 +5,15 @@
 #include "vec.h"
 #include <stdarg.h>
 
-/* arena.c */
+/* text.c */
 char *arena_vprintf(struct arena *a, const char *format, va_list arguments)
     __attribute__((format(printf, 2, 0)));
+
+/* arena.c */
 /* Makes what was allocated last longer where it is; false if something else came after it. */
 bool arena_extend(struct arena *a, void *memory, size_t bytes, size_t more);
+/* Takes the end of what was allocated last back; it must still be zero. */
+void arena_trim(struct arena *a, void *memory, size_t bytes, size_t fewer);
 
 struct diag_fix {
     struct span span;
@@ -53,7 +57,8 @@ struct diag {
 
 const char *diag_code_name(enum diag_code code);
 
-/* A demoted error whose warning is switched off: kept, since diag_restore may need it, not shown. */
+/* A demoted error whose warning is switched off: kept, since diag_restore may need it, not shown.
+ */
 bool diag_hidden(const struct diag *d, const struct diag_entry *e);
 
 #endif

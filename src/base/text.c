@@ -13,14 +13,17 @@ struct text text_new(struct arena *a) {
     return t;
 }
 
-static void reserve(struct text *t, size_t more) {
-    if (t->length + more < t->room) return;
+static void grow(struct text *t, size_t more) {
     size_t before = t->room;
     while (t->length + more >= t->room) t->room *= 2;
     if (arena_extend(t->arena, t->at, before, t->room)) return;
     char *grown = arena_alloc(t->arena, t->room);
     memcpy(grown, t->at, t->length + 1);
     t->at = grown;
+}
+
+static void reserve(struct text *t, size_t more) {
+    if (t->length + more >= t->room) grow(t, more);
 }
 
 static void begin_line(struct text *t) {
@@ -33,31 +36,39 @@ static void begin_line(struct text *t) {
 
 enum { SHORT = 16 }; /* characters: most pieces are, and a loop is faster than functions for them */
 
-/* Copies up to the end of the line, or all. */
-static char *copy_line(char *to, const char *s, const char *end) {
-    if (end - s <= SHORT) {
-        while (s < end && *s != '\n') *to++ = *s++;
-        return to;
+/* Copies up to the end of the line, or all. Gives the number of characters. */
+static size_t copy_line(char *to, const char *s, size_t length) {
+    size_t count = 0;
+    if (length <= SHORT) {
+        while (count < length && (to[count] = s[count]) != '\n') count++;
+        return count + (count < length);
     }
-    const char *line_end = memchr(s, '\n', (size_t)(end - s));
-    size_t length = (size_t)((line_end ? line_end : end) - s);
-    memcpy(to, s, length);
-    return to + length;
+    const char *line_end = memchr(s, '\n', length);
+    count = line_end ? (size_t)(line_end - s) + 1 : length;
+    memcpy(to, s, count);
+    return count;
+}
+
+static size_t copy_all(char *to, const char *s, size_t length) {
+    if (length > SHORT) {
+        memcpy(to, s, length);
+    } else {
+        for (size_t i = 0; i < length; i++) to[i] = s[i];
+    }
+    return length;
 }
 
 void text_write(struct text *t, const char *s, size_t length) {
-    const char *end = s + length;
-    while (s < end) {
-        if (*s != '\n' && !t->line_begun) begin_line(t);
-        reserve(t, (size_t)(end - s));
-        char *to = copy_line(t->at + t->length, s, end);
-        s += to - (t->at + t->length);
-        if (s < end) {
-            *to++ = *s++;
-            t->line_begun = false;
-        }
-        *to = 0;
-        t->length = (size_t)(to - t->at);
+    while (length > 0) {
+        if (!t->line_begun && *s != '\n') begin_line(t);
+        reserve(t, length);
+        char *to = t->at + t->length;
+        size_t count = t->indent > 0 ? copy_line(to, s, length) : copy_all(to, s, length);
+        t->line_begun = to[count - 1] != '\n';
+        to[count] = 0;
+        t->length += count;
+        s += count;
+        length -= count;
     }
 }
 
@@ -77,8 +88,12 @@ static void put_integer(struct text *t, long long value) {
 static const char *put_plain(struct text *t, const char *p, va_list *arguments) {
     char c;
     int length;
+    const char *word;
     switch (*p) {
-    case 's': text_puts(t, va_arg(*arguments, const char *)); return p;
+    case 's':
+        word = va_arg(*arguments, const char *);
+        text_puts(t, word ? word : "(null)");
+        return p;
     case 'd': put_integer(t, va_arg(*arguments, int)); return p;
     case 'c':
         c = (char)va_arg(*arguments, int);
@@ -91,8 +106,8 @@ static const char *put_plain(struct text *t, const char *p, va_list *arguments) 
     case '.':
         if (p[1] != '*' || p[2] != 's') return NULL;
         length = va_arg(*arguments, int);
-        const char *s = va_arg(*arguments, const char *);
-        text_write(t, s, length < 0 ? strlen(s) : strnlen(s, (size_t)length));
+        word = va_arg(*arguments, const char *);
+        text_write(t, word, length < 0 ? strlen(word) : strnlen(word, (size_t)length));
         return p + 2;
     default: return NULL;
     }
@@ -103,29 +118,54 @@ static void print_rest(struct text *t, const char *format, va_list arguments) {
     va_list again;
     va_copy(again, arguments);
     int length = vsnprintf(small, sizeof small, format, arguments);
-    if (length >= 0 && (size_t)length < sizeof small)
-        text_puts(t, small);
-    else
-        text_puts(t, arena_vprintf(t->arena, format, again));
+    if (length >= 0 && (size_t)length < sizeof small) {
+        text_write(t, small, (size_t)length);
+    } else if (length >= 0) {
+        char *large = arena_alloc(t->arena, (size_t)length + 1);
+        vsnprintf(large, (size_t)length + 1, format, again);
+        text_write(t, large, (size_t)length);
+    }
     va_end(again);
+}
+
+static void print(struct text *t, const char *format, va_list *arguments) {
+    while (*format) {
+        const char *p = format, *last;
+        while (*p && *p != '%') p++;
+        text_write(t, format, (size_t)(p - format));
+        if (!*p) return;
+        last = put_plain(t, p + 1, arguments);
+        if (!last) {
+            print_rest(t, p, *arguments);
+            return;
+        }
+        format = last + 1;
+    }
 }
 
 void text_printf(struct text *t, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    while (*format) {
-        const char *p = format, *last;
-        while (*p && *p != '%') p++;
-        text_write(t, format, (size_t)(p - format));
-        if (!*p) break;
-        last = put_plain(t, p + 1, &arguments);
-        if (!last) {
-            print_rest(t, p, arguments);
-            break;
-        }
-        format = last + 1;
-    }
+    print(t, format, &arguments);
     va_end(arguments);
+}
+
+char *arena_vprintf(struct arena *a, const char *format, va_list arguments) {
+    struct text t = text_new(a);
+    va_list own; /* as a parameter it is a pointer where the type is an array */
+    va_copy(own, arguments);
+    print(&t, format, &own);
+    va_end(own);
+    arena_trim(a, t.at, t.room, t.length + 1);
+    return t.at;
+}
+
+char *arena_printf(struct arena *a, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    char *text = arena_vprintf(a, format, arguments);
+    va_end(arguments);
+    return text;
 }
 
 void text_double(struct text *t, double value) {

@@ -131,12 +131,17 @@ static const char *shortest_double(struct emitter *e, double v) {
 
 /* The fewest digits that give the same float: 0.1f, not the double next to it. */
 static const char *shortest_float(struct emitter *e, float v) {
+    uint32_t bits;
+    memcpy(&bits, &v, sizeof bits);
+    struct spelling *known = &e->spelled[bits * 2654435761u / (UINT32_MAX / SPELLINGS + 1)];
+    if (known->text && known->bits == bits) return known->text;
     const char *s = "";
     for (int digits = 1; digits <= 9; digits++) {
         s = arena_printf(e->arena, "%.*g", digits, (double)v);
         if (strtof(s, NULL) == v) break;
     }
-    return strpbrk(s, ".e") ? s : arena_printf(e->arena, "%s.0", s);
+    *known = (struct spelling){bits, strpbrk(s, ".e") ? s : arena_printf(e->arena, "%s.0", s)};
+    return known->text;
 }
 
 static void emit_float(struct emitter *e, const struct expr *x) {

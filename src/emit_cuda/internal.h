@@ -27,6 +27,12 @@ int helper_count(void);               /* rows of device.def */
 const char *helper_name(int row);
 void helpers_print(const struct helpers *h, struct text *out, bool host); /* rows "tilec_…": host */
 
+enum { SPELLINGS = 32 };
+struct spelling { /* of a float, by its bits */
+    uint32_t bits;
+    const char *text; /* NULL: none */
+};
+
 /* -- One kernel under emission
  * ------------------------------------------------------------------------ */
 struct emitter {
@@ -41,6 +47,7 @@ struct emitter {
     const struct names *words; /* none given: what names are made like */
     struct helpers *helpers;
     const bool *by_parts; /* arrays of the kernel, by id: see arrays_by_parts */
+    struct spelling spelled[SPELLINGS]; /* what came last at its place: the same few come often */
     const struct emit_options *options;
     int line;  /* source line of the last #line, 0: none yet */
     bool host; /* expressions for the launcher: int64_t throughout */

@@ -18,6 +18,7 @@ struct word {
 
 struct names {
     struct arena *arena;
+    const struct names *like; /* whose words count too; NULL: none */
     VEC(struct named) list;
     int32_t *slot; /* by key: 1 + its place in the list; 0: free. Only looked up, never walked */
     uint32_t slots;
@@ -199,6 +200,10 @@ static struct word *find_word(const struct names *n, const char *text) {
     return &n->words[at];
 }
 
+static unsigned uses_of(const struct names *n, const char *text) {
+    return find_word(n, text)->is | (n->like ? find_word(n->like, text)->is : 0);
+}
+
 static void grow_words(struct names *n) {
     struct word *old = n->words;
     uint32_t room = n->word_room;
@@ -237,23 +242,27 @@ struct names *names_new(struct arena *a) {
 struct names *names_like(const struct names *n) {
     struct names *copy = arena_make(n->arena, struct names);
     copy->arena = n->arena;
-    copy->word_room = n->word_room;
-    copy->word_count = n->word_count;
-    copy->words = arena_array(n->arena, struct word, n->word_room);
-    memcpy(copy->words, n->words, sizeof *n->words * n->word_room);
+    copy->like = n;
+    copy->word_room = 64;
+    copy->words = arena_array(n->arena, struct word, copy->word_room);
     return copy;
 }
 
 void names_reserve(struct names *n, const char *word) { enter_word(n, word)->is |= WORD_USED; }
 
+static bool begins_with(const char *name, const char *begin) {
+    while (*begin && *name == *begin) name++, begin++;
+    return !*begin;
+}
+
 static bool begins_reserved(const char *name) {
     for (size_t i = 0; i < sizeof reserved_begin / sizeof *reserved_begin; i++)
-        if (!strncmp(reserved_begin[i], name, strlen(reserved_begin[i]))) return true;
+        if (begins_with(name, reserved_begin[i])) return true;
     return false;
 }
 
 static bool is_word(const struct names *n, const char *name, unsigned kinds) {
-    return (find_word(n, name)->is & kinds) != 0 || begins_reserved(name);
+    return (uses_of(n, name) & kinds) != 0 || begins_reserved(name);
 }
 
 /* Letters, digits and underscores; never a leading digit or two underscores, never empty. */

@@ -33,7 +33,8 @@ static struct expr *rename_element(struct expr *x, void *data) {
 }
 
 static struct expr *rename_in(const struct rename *r, struct expr *x) {
-    return x ? expr_rewrite(r->e->module->exprs, x, rename_element, (void *)r) : NULL;
+    return x ? expr_rewrite_where(r->e->module->exprs, x, HOLDS_ELEMENT, rename_element, (void *)r)
+             : NULL;
 }
 
 static struct kblock rename_block(const struct rename *r, const struct kblock *b) {

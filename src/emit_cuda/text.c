@@ -49,17 +49,18 @@ void emit_line_back(struct emitter *e) {
 const char *resolve_lines(struct arena *a, const char *text, const char *unit_name) {
     struct text out = text_new(a);
     int line = 1;
-    for (const char *p = text; *p; line++) {
-        size_t n = strcspn(p, "\n");
-        n += p[n] == '\n';
-        if (strncmp(p, mark, sizeof mark - 1)) {
-            text_write(&out, p, n);
-        } else {
-            text_printf(&out, "#line %d ", line + 1);
-            emit_quoted(&out, unit_name);
-            text_puts(&out, "\n");
-        }
-        p += n;
+    for (const char *p = text, *next; *p; p = next) {
+        bool marked = *p == *mark && !strncmp(p, mark, sizeof mark - 1);
+        next = strchr(p, '\n');
+        next = next ? next + 1 : p + strlen(p);
+        line++;
+        if (!marked) continue;
+        text_write(&out, text, (size_t)(p - text));
+        text_printf(&out, "#line %d ", line);
+        emit_quoted(&out, unit_name);
+        text_puts(&out, "\n");
+        text = next;
     }
+    text_puts(&out, text);
     return out.at;
 }
