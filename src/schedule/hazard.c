@@ -74,7 +74,7 @@ static bool same_threads(const struct use *x, const struct use *y, unsigned *fix
         if (x->map.base[i] != y->map.base[i]) return false;
         *fixed |= 1u << i;
     }
-    return x->map.kind == MAP_THREAD || thread_layouts_equal(&x->map.layout, &y->map.layout);
+    return x->map.kind == MAP_THREAD || thread_layouts_equal(x->map.layout, y->map.layout);
 }
 
 static struct relation relation_of(const struct use *x, const struct use *y) {
@@ -89,10 +89,10 @@ static struct relation relation_of(const struct use *x, const struct use *y) {
 /* The same pairs meet in every run. */
 static const struct relation *relation(struct hazards *h, int first, int second) {
     uint64_t pair = (uint64_t)first * (uint64_t)h->uses.count + (uint64_t)second;
-    struct related *known = &h->related[pair % (uint64_t)h->related_room];
+    struct related *known = &h->related[pair & (uint64_t)(h->related_room - 1)];
     if (known->first != first + 1 || known->second != second)
-        *known = (struct related){
-            first + 1, second, relation_of(&h->uses.at[first], &h->uses.at[second])};
+        *known = (struct related){first + 1, second,
+                                  relation_of(&h->uses.at[first], &h->uses.at[second])};
     return &known->relation;
 }
 
@@ -103,14 +103,17 @@ static bool pair_folded(const struct hazards *h, const struct use *x, const stru
 
 enum conflict { CONFLICT_NONE, CONFLICT_OWN, CONFLICT_THREADS };
 
+static enum conflict conflict_folded(const struct hazards *h, const struct event *e, int second) {
+    const struct use *x = &h->uses.at[e->use], *y = &h->uses.at[second];
+    bool folded = (writes(x) || writes(y)) && pair_folded(h, x, y);
+    return folded ? CONFLICT_THREADS : CONFLICT_NONE;
+}
+
 /* `slot` is that of the second use now. */
 static enum conflict conflict(struct hazards *h, const struct event *e, int second,
                               struct slot slot) {
-    if (h->fold[0]) {
-        const struct use *x = &h->uses.at[e->use], *y = &h->uses.at[second];
-        bool folded = (writes(x) || writes(y)) && pair_folded(h, x, y);
-        return folded ? CONFLICT_THREADS : CONFLICT_NONE;
-    }
+    if (h->fold[0]) return conflict_folded(h, e, second);
+    if (e->root != h->uses.at[second].root->id) return CONFLICT_NONE;
     const struct relation *r = relation(h, e->use, second);
     if (!r->meet || r->apart & ~e->forgotten || slots_differ(e->slot, slot)) return CONFLICT_NONE;
     return r->own && !(r->fixed & e->forgotten) ? CONFLICT_OWN : CONFLICT_THREADS;
@@ -133,10 +136,11 @@ static void grow_slots(struct hazards *h) {
         *find_slot(h, h->found.at[i].first, h->found.at[i].second) = i + 1;
 }
 
-static void record(struct hazards *h, const struct event *e, const struct use *y, enum conflict c) {
-    const struct use *x = &h->uses.at[e->use];
+static void record(struct hazards *h, const struct event *e, int second, enum conflict c) {
+    const struct use *x = &h->uses.at[e->use], *y = &h->uses.at[second];
     bool late = e->open != COMPLETE;
     if (c == CONFLICT_OWN && !late) return;
+    h->met[e->use] = h->met[second] = true;
     struct hazard found = {
         .first = x->node, .second = y->node, .groups = -1, .barrier = c == CONFLICT_THREADS};
     if (late) {
@@ -170,14 +174,15 @@ static struct state state_new(struct hazards *h) {
     return (struct state){.dead = true, .last = arena_array(h->arena, int, h->uses.count)};
 }
 
-static void state_clear(struct state *s) {
-    for (int i = 0; i < s->events.count; i++) s->last[s->events.at[i].use] = 0;
+static void state_clear(const struct hazards *h, struct state *s) {
+    memset(s->last, 0, sizeof *s->last * (size_t)h->uses.count);
     s->events.count = 0;
     s->dead = true;
+    s->mixed = false;
 }
 
 static void state_free(struct hazards *h, struct state *s) {
-    state_clear(s);
+    state_clear(h, s);
     vec_push(h->arena, &h->spare, *s);
 }
 
@@ -199,27 +204,47 @@ static bool state_add(struct hazards *h, struct state *s, struct event e) {
     return true;
 }
 
+/* Most states that meet come from one, and hold what came from there at the same places. */
+static bool holds_at(const struct state *s, int i, const struct event *e) {
+    return i < s->events.count && event_equal(&s->events.at[i], e) &&
+           s->events.at[i].open <= e->open;
+}
+
 /* True if `into` grew. */
 static bool state_join(struct hazards *h, struct state *into, const struct state *from) {
     if (from->dead) return false;
     bool grew = into->dead;
     into->dead = false;
-    for (int i = 0; i < from->events.count; i++) grew |= state_add(h, into, from->events.at[i]);
+    for (int i = 0; i < from->events.count; i++) {
+        const struct event *e = &from->events.at[i];
+        if (!holds_at(into, i, e)) grew |= state_add(h, into, *e);
+    }
     return grew;
 }
 
 static struct state state_copy(struct hazards *h, const struct state *s) {
     struct state copy = state_new(h);
-    for (int i = 0; i < s->events.count; i++) state_append(h, &copy, s->events.at[i]);
+    int count = s->events.count;
+    if (copy.events.room < count) {
+        copy.events.room = 2 * count;
+        copy.events.at = arena_array(h->arena, struct event, copy.events.room);
+    }
+    if (count) memcpy(copy.events.at, s->events.at, sizeof *copy.events.at * (size_t)count);
+    memcpy(copy.last, s->last, sizeof *copy.last * (size_t)h->uses.count);
+    copy.events.count = count;
     copy.dead = s->dead;
+    copy.mixed = s->mixed;
     return copy;
 }
 
-/* The same ways lead to s, with other events. */
-static void state_become(struct hazards *h, struct state *s, struct state events) {
-    events.dead = s->dead;
+/* Events that have become alike are one again. */
+static void state_merge(struct hazards *h, struct state *s) {
+    if (!s->mixed) return;
+    struct state merged = state_new(h);
+    for (int i = 0; i < s->events.count; i++) state_add(h, &merged, s->events.at[i]);
+    merged.dead = s->dead;
     state_free(h, s);
-    *s = events;
+    *s = merged;
 }
 
 static void state_wait(struct state *s, int groups) {
@@ -253,9 +278,11 @@ static void state_forget(struct hazards *h, struct state *s, const struct var *v
     for (int i = 0; i < s->events.count; i++) {
         struct event *e = &s->events.at[i];
         const struct use *u = &h->uses.at[e->use];
+        unsigned before = e->forgotten;
         if (!v) e->forgotten |= u->moving;
         for (int k = 0; v && k < u->access.buffer->rank; k++)
             if (expr_uses_var(u->access.region.base[k], v)) e->forgotten |= 1u << k;
+        s->mixed |= e->forgotten != before;
     }
 }
 
@@ -271,17 +298,19 @@ static void run_children(struct hazards *h, int parent, bool otherwise, struct s
 static void touch(struct hazards *h, int node, struct state *s) {
     int end = h->first_use[h->divergent[node] ? h->outline.nodes.at[node].end : node + 1];
     for (int i = h->first_use[node]; i < end; i++) {
+        if (h->idle[i]) continue;
         struct slot slot = slot_now(h, &h->uses.at[i]);
         for (int k = 0; k < s->events.count; k++) {
             enum conflict c = conflict(h, &s->events.at[k], i, slot);
-            if (c != CONFLICT_NONE) record(h, &s->events.at[k], &h->uses.at[i], c);
+            if (c != CONFLICT_NONE) record(h, &s->events.at[k], i, c);
         }
     }
     for (int i = h->first_use[node]; i < end; i++) {
+        if (h->idle[i]) continue;
         const struct use *u = &h->uses.at[i];
-        state_add(
-            h, s,
-            (struct event){.use = i, .open = u->async ? 0 : COMPLETE, .slot = slot_now(h, u)});
+        struct event e = {.use = i, .root = u->root->id, .open = u->async ? 0 : COMPLETE};
+        e.slot = slot_now(h, u);
+        state_add(h, s, e);
     }
 }
 
@@ -296,8 +325,10 @@ static void enter_loop(struct hazards *h, int loop, struct state *s) {
     for (int i = 0; slots && i < s->events.count; i++) {
         struct slot *x = &s->events.at[i].slot;
         const struct use *u = &h->uses.at[s->events.at[i].use];
-        if (x->kind == SLOT_CONSTANT && x->value < slots && is_counted(h, u->root, loop))
-            *x = (struct slot){.kind = SLOT_COUNTED, .loop = loop, .value = x->value};
+        if (x->kind != SLOT_CONSTANT || x->value >= slots || !is_counted(h, u->root, loop))
+            continue;
+        *x = (struct slot){.kind = SLOT_COUNTED, .loop = loop, .value = x->value};
+        s->mixed = true;
     }
 }
 
@@ -307,25 +338,23 @@ static void back_edge(struct hazards *h, int loop, struct state *s) {
         if (h->counters.at[i].loop == loop) slots = h->counters.at[i].slots;
     for (int i = 0; i < s->events.count; i++) {
         struct slot *x = &s->events.at[i].slot;
-        if (x->kind == SLOT_COUNTED && x->loop == loop) x->value = (x->value + slots - 1) % slots;
+        if (x->kind != SLOT_COUNTED || x->loop != loop) continue;
+        x->value = (x->value + slots - 1) % slots;
     }
-    struct state merged = state_new(h);
     state_forget(h, s, NULL);
-    for (int i = 0; i < s->events.count; i++) state_add(h, &merged, s->events.at[i]);
-    state_become(h, s, merged);
+    state_merge(h, s);
 }
 
 static void leave_loop(struct hazards *h, int loop, struct state *s) {
     for (int i = 0; i < h->counters.count; i++)
         if (h->counters.at[i].loop == loop) h->counters.at[i].active = false;
-    struct state merged = state_new(h);
     for (int i = 0; i < s->events.count; i++) {
-        struct event e = s->events.at[i];
-        if (e.slot.kind == SLOT_COUNTED && e.slot.loop == loop)
-            e.slot = (struct slot){.kind = SLOT_ANY};
-        state_add(h, &merged, e);
+        struct slot *x = &s->events.at[i].slot;
+        if (x->kind != SLOT_COUNTED || x->loop != loop) continue;
+        *x = (struct slot){.kind = SLOT_ANY};
+        s->mixed = true;
     }
-    state_become(h, s, merged);
+    state_merge(h, s);
 }
 
 static void run_fence(struct hazards *h, int place, struct state *s) {
@@ -402,7 +431,7 @@ static void run_node(struct hazards *h, int node, struct state *s, struct jumps 
     case STMT_BREAK:
     case STMT_CONTINUE:
         state_join(h, stmt->kind == STMT_BREAK ? &j->leave : &j->again, s);
-        state_clear(s);
+        state_clear(h, s);
         return;
     case STMT_LET:
     case STMT_SET: run_set(h, node, s); return;
@@ -449,16 +478,26 @@ int hazards_count(struct hazards *h, int enough) {
 }
 
 int hazards_find(struct hazards *h, struct hazard const **list) {
+    memset(h->met, 0, (size_t)h->uses.count);
     hazards_count(h, INT_MAX);
+    for (int i = 0; i < h->uses.count; i++) h->idle[i] = !h->met[i];
     struct hazard *copy = arena_array(h->arena, struct hazard, h->found.count + 1);
     for (int i = 0; i < h->found.count; i++) copy[i] = h->found.at[i];
     *list = copy;
     return h->found.count;
 }
 
+void hazards_widen(struct hazards *h) {
+    for (int i = 0; i < h->uses.count; i++) {
+        const struct buffer *root = h->uses.at[i].root;
+        h->idle[i] = h->fold[0] && root != h->fold[0] && root != h->fold[1];
+    }
+}
+
 void hazards_fold(struct hazards *h, const struct buffer *x, const struct buffer *y) {
     h->fold[0] = x;
     h->fold[1] = y;
+    hazards_widen(h);
 }
 
 bool hazards_ordered(struct hazards *h, const struct buffer *x, const struct buffer *y) {

@@ -13,7 +13,7 @@ struct thread_map {
     enum map_kind kind;
     int axis[TILE_RANK];          /* of the layout, for each axis of the buffer; -1: none */
     struct expr *base[TILE_RANK]; /* index = base + coordinate */
-    struct layout layout;
+    const struct layout *layout;  /* of a MAP_DOMAIN */
 };
 
 struct use { /* one access to memory that threads share */
@@ -45,15 +45,16 @@ struct counted { /* the loop's counters select slots of the buffer */
 };
 
 struct event {
-    int use;
-    int open; /* copies under way: COMMITs since; INT32_MAX: done */
+    int use, root; /* root: id of the use's */
+    int open;      /* copies under way: COMMITs since; INT32_MAX: done */
     struct slot slot;
     unsigned forgotten; /* axes whose index no longer means the same */
     int before;         /* 1 + place of the event before it that is of the same use; 0: none */
 };
 
 struct state {
-    bool dead; /* no way leads here */
+    bool dead;  /* no way leads here */
+    bool mixed; /* events may have become alike */
     VEC(struct event) events;
     int *last; /* by use: 1 + place of its last event; NULL while there was no event */
 };
@@ -81,6 +82,8 @@ struct hazards {
     bool *divergent; /* by node: the outermost branch or loop that not all threads take */
     int *first_use;  /* by node, and one more */
     VEC(struct use) uses;
+    bool *idle; /* by use: part of no hazard as long as fences are only added */
+    bool *met;  /* by use: part of one that a run found */
     VEC(struct counted) counted;
     VEC(struct counter) counters;
     VEC(struct hazard) found;

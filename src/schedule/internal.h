@@ -182,8 +182,10 @@ struct fence {
     int wait; /* -1: none */
 };
 struct fence *hazards_fence(struct hazards *h, int place);
-/* Runs through the kernel with the fences; the hazards found are in *list, each pair once. */
+/* Runs through the kernel with the fences; the hazards found are in *list, each pair once. More
+ * fences leave no others, so later runs look at the accesses of these alone, until … */
 int hazards_find(struct hazards *h, struct hazard const **list);
+void hazards_widen(struct hazards *h); /* … this is called, before fences are taken away. */
 /* Their number; one beyond `enough` may be too low. */
 int hazards_count(struct hazards *h, int enough);
 /* Could x and y share storage: does something order every access of one against each of the other?

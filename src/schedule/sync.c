@@ -157,6 +157,7 @@ static struct placed place_barriers(struct hazards *h, int count, const struct h
  */
 static void drop_needless(struct hazards *h, struct placed p) {
     const struct outline *o = hazards_outline(h);
+    hazards_widen(h);
     for (int i = 0; i < 2 * o->nodes.count && p.left == 0; i++) {
         struct fence *f = hazards_fence(h, i);
         if (!f->barrier || i == p.last) continue;

@@ -40,12 +40,30 @@ bool thread_layouts_equal(const struct layout *a, const struct layout *b) {
     return true;
 }
 
-/* Axes of the domain in the order of the buffer's axes; those that the access does not use become
- * copies. */
-static void map_domain(struct thread_map *t, const struct domain *d, int rank) {
+/* The domain's layout with axes order[0 … count-1]; the others become copies. */
+static const struct layout *owners_of(struct arena *scratch, const struct domain *d, int *order,
+                                      int count) {
+    bool same = count == d->rank;
+    for (int i = 0; i < count; i++) same &= order[i] == i;
+    if (same) return &d->layout;
+    struct layout *l = arena_make(scratch, struct layout);
+    *l = d->layout;
+    for (int a = d->rank - 1; a >= 0; a--) {
+        bool used = false;
+        for (int k = 0; k < count; k++) used |= order[k] == a;
+        if (used) continue;
+        *l = layout_drop(l, a);
+        for (int k = 0; k < count; k++) order[k] -= order[k] > a;
+    }
+    *l = layout_permute(l, order);
+    return l;
+}
+
+/* Axes of the domain in the order of the buffer's axes. */
+static void map_domain(struct thread_map *t, struct arena *scratch, const struct domain *d,
+                       int rank) {
     int order[TILE_RANK], count = 0;
-    struct layout l = d->layout;
-    if (layout_is_none(&l)) return;
+    if (layout_is_none(&d->layout)) return;
     for (int i = 0; i < rank; i++)
         if (t->axis[i] >= 0) {
             for (int k = 0; k < count; k++)
@@ -53,14 +71,7 @@ static void map_domain(struct thread_map *t, const struct domain *d, int rank) {
             order[count] = t->axis[i];
             t->axis[i] = count++;
         }
-    for (int a = d->rank - 1; a >= 0; a--) {
-        bool used = false;
-        for (int k = 0; k < count; k++) used |= order[k] == a;
-        if (used) continue;
-        l = layout_drop(&l, a);
-        for (int k = 0; k < count; k++) order[k] -= order[k] > a;
-    }
-    t->layout = layout_permute(&l, order);
+    t->layout = owners_of(scratch, d, order, count);
     t->kind = MAP_DOMAIN;
 }
 
@@ -81,10 +92,10 @@ static bool crosses_lanes(const struct module *m, const struct stmt *s) {
            has_lanes(l, 4, 1) && has_lanes(l, 8, 4);
 }
 
-static struct thread_map map_of_copy(const struct module *m, const struct stmt *s,
+static struct thread_map map_of_copy(const struct hazards *h, const struct stmt *s,
                                      const struct access *a) {
     struct thread_map t = {0};
-    if (crosses_lanes(m, s)) return t;
+    if (crosses_lanes(h->module, s)) return t;
     const struct domain *d = &s->copy.domain;
     const int32_t *axes = a->kind == ACCESS_READ ? s->copy.src_axis : s->copy.dst_axis;
     const struct region *r = a->kind == ACCESS_READ ? &s->copy.src : &s->copy.dst;
@@ -94,7 +105,7 @@ static struct thread_map map_of_copy(const struct module *m, const struct stmt *
             if (axes[k] == i) t.axis[i] = k;
         t.base[i] = r->base[i];
     }
-    map_domain(&t, d, a->buffer->rank);
+    map_domain(&t, h->arena, d, a->buffer->rank);
     return t;
 }
 
@@ -126,14 +137,15 @@ static struct expr *without_units(struct module *m, const struct domain *d, stru
     return index;
 }
 
-static struct thread_map map_of_map(struct module *m, const struct stmt *s,
+static struct thread_map map_of_map(const struct hazards *h, const struct stmt *s,
                                     const struct access *a) {
+    struct module *m = h->module;
     struct thread_map t = {0};
     for (int i = 0; i < a->buffer->rank; i++) {
         struct expr *index = without_units(m, &s->map.domain, a->index[i]);
         if (!split_index(m, &s->map.domain, index, &t.axis[i], &t.base[i])) return t;
     }
-    map_domain(&t, &s->map.domain, a->buffer->rank);
+    map_domain(&t, h->arena, &s->map.domain, a->buffer->rank);
     return t;
 }
 
@@ -158,8 +170,8 @@ static struct thread_map map_of_thread(const struct hazards *h, const struct acc
 
 struct thread_map map_of_access(const struct hazards *h, const struct stmt *s,
                                 const struct access *a) {
-    if (s->kind == STMT_COPY && !a->index) return map_of_copy(h->module, s, a);
-    if (s->kind == STMT_MAP && a->index) return map_of_map(h->module, s, a);
+    if (s->kind == STMT_COPY && !a->index) return map_of_copy(h, s, a);
+    if (s->kind == STMT_MAP && a->index) return map_of_map(h, s, a);
     if (s->kind != STMT_MAP && s->kind != STMT_COPY && a->index) return map_of_thread(h, a);
     return (struct thread_map){0};
 }
@@ -349,9 +361,12 @@ struct hazards *hazards_new(struct module *m, struct arena *scratch, struct kern
     h->first_use = arena_array(scratch, int, count + 1);
     for (int i = 0; i < 2 * count; i++) h->fences[i].wait = -1;
     gather_uses(h);
-    int64_t pairs = (int64_t)h->uses.count * h->uses.count + 1;
-    h->related_room = pairs < MOST_RELATED ? (int)pairs : MOST_RELATED;
+    int64_t pairs = (int64_t)h->uses.count * h->uses.count;
+    for (h->related_room = 1; h->related_room < pairs && h->related_room < MOST_RELATED;)
+        h->related_room *= 2;
     h->related = arena_array(scratch, struct related, h->related_room);
+    h->idle = arena_array(scratch, bool, h->uses.count);
+    h->met = arena_array(scratch, bool, h->uses.count);
     find_counters(h);
     return h;
 }
@@ -377,7 +392,7 @@ static bool own_element(const struct use *x, const struct use *y) {
     if (x->access.buffer != y->access.buffer || x->map.kind != y->map.kind) return false;
     for (int i = 0; i < x->access.buffer->rank; i++)
         if (x->map.base[i] != y->map.base[i] || x->map.axis[i] != y->map.axis[i]) return false;
-    if (x->map.kind == MAP_DOMAIN) return thread_layouts_equal(&x->map.layout, &y->map.layout);
+    if (x->map.kind == MAP_DOMAIN) return thread_layouts_equal(x->map.layout, y->map.layout);
     return x->map.kind == MAP_THREAD;
 }
 
