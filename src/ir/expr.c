@@ -92,13 +92,16 @@ static uint32_t hash_of(const struct expr *e) {
     return (uint32_t)h;
 }
 
-static bool same(const struct expr *a, const struct expr *b) {
-    if (a->hash != b->hash || a->kind != b->kind || a->dtype != b->dtype || a->fn != b->fn || a->count != b->count ||
-        payload_bits(a) != payload_bits(b))
-        return false;
-    for (int i = 0; i < a->count; i++)
-        if (a->args[i] != b->args[i]) return false;
+static bool same_args(const struct expr *e, int count, struct expr *const *args) {
+    if (e->count != count) return false;
+    for (int i = 0; i < count; i++)
+        if (e->args[i] != args[i]) return false;
     return true;
+}
+
+static bool same(const struct expr *a, const struct expr *b) {
+    return a->hash == b->hash && a->kind == b->kind && a->dtype == b->dtype && a->fn == b->fn &&
+           payload_bits(a) == payload_bits(b) && same_args(a, b->count, b->args);
 }
 
 static uint32_t find_slot(const struct exprs *x, const struct expr *shape) {
@@ -121,22 +124,24 @@ static void grow(struct exprs *x) {
 }
 
 static void summarise(struct expr *e) {
+    bool logic = e->kind == EXPR_OP && (e->fn == FN_LAND || e->fn == FN_LOR);
+    e->holds = 1u << e->kind;
+    if (logic || e->kind == EXPR_SELECT) e->holds |= HOLDS_CHOICE;
+    if (e->kind == EXPR_OP && e->fn == FN_DIV) e->holds |= HOLDS_DIVISION;
     if (e->kind == EXPR_VAR) {
         e->uses_kinds = 1u << e->var->kind;
         e->uses_vars = (uint64_t)1 << (e->var->id & 63);
     }
     if (e->kind == EXPR_LOAD) e->uses_buffers = (uint64_t)1 << (e->buffer->id & 63);
     for (int i = 0; i < e->count; i++) {
+        e->holds |= e->args[i]->holds;
         e->uses_kinds |= e->args[i]->uses_kinds;
         e->uses_vars |= e->args[i]->uses_vars;
         e->uses_buffers |= e->args[i]->uses_buffers;
     }
 }
 
-struct expr *expr_raw(struct exprs *x, struct expr *shape) {
-    shape->hash = hash_of(shape);
-    uint32_t at = find_slot(x, shape);
-    if (x->slot[at]) return x->slot[at];
+static struct expr *enter(struct exprs *x, uint32_t at, const struct expr *shape) {
     struct expr *e = arena_make(x->arena, struct expr);
     *e = *shape;
     e->id = (int32_t)x->used++;
@@ -154,12 +159,26 @@ struct expr *expr_raw(struct exprs *x, struct expr *shape) {
     return e;
 }
 
+struct expr *expr_raw(struct exprs *x, struct expr *shape) {
+    shape->hash = hash_of(shape);
+    uint32_t at = find_slot(x, shape);
+    return x->slot[at] ? x->slot[at] : enter(x, at, shape);
+}
+
+/* Most are there already, so the shape is made only where it is new. */
 struct expr *expr_raw_op(struct exprs *x, enum function fn, enum dtype t, int count,
                          struct expr *const *args) {
-    struct expr *copy[4];
-    memcpy(copy, args, sizeof *copy * (size_t)count);
-    struct expr shape = {.kind = EXPR_OP, .dtype = t, .fn = fn, .count = count, .args = copy};
-    return expr_raw(x, &shape);
+    uint64_t h = mix((uint64_t)EXPR_OP * 64 + (uint64_t)t, 0);
+    h = mix(h, (uint64_t)fn * 8 + (uint64_t)count);
+    for (int i = 0; i < count; i++) h = mix(h, (uint64_t)args[i]->id);
+    uint32_t hash = (uint32_t)h, at = hash & (x->room - 1);
+    for (struct expr *e; (e = x->slot[at]); at = (at + 1) & (x->room - 1))
+        if (e->hash == hash && e->kind == EXPR_OP && e->fn == fn && e->dtype == t &&
+            same_args(e, count, args))
+            return e;
+    struct expr shape = {.kind = EXPR_OP, .dtype = t, .fn = fn, .count = count, .hash = hash};
+    shape.args = (struct expr **)(uintptr_t)args;
+    return enter(x, at, &shape);
 }
 
 /* -- leaves
@@ -358,6 +377,7 @@ struct rewriting {
     struct expr *(*visit)(struct expr *e, void *data);
     void *data;
     uint32_t run;
+    unsigned holds;
 };
 
 static struct expr *rebuilt(struct exprs *x, struct expr *e, struct expr **args) {
@@ -391,6 +411,7 @@ static void remember(struct exprs *x, const struct expr *e, struct expr *result,
 
 static struct expr *rewrite(const struct rewriting *r, struct expr *e) {
     struct exprs *x = r->x;
+    if (!(e->holds & r->holds)) return e;
     if ((uint32_t)e->id < x->memo_room && x->memo_run[e->id] == r->run) return x->memo[e->id];
     struct expr *args[TILE_RANK], *kept = e;
     bool changed = false;
@@ -407,7 +428,12 @@ static struct expr *rewrite(const struct rewriting *r, struct expr *e) {
 
 struct expr *expr_rewrite(struct exprs *x, struct expr *e,
                           struct expr *(*visit)(struct expr *e, void *data), void *data) {
-    struct rewriting r = {x, visit, data, ++x->run};
+    return expr_rewrite_where(x, e, ~0u, visit, data);
+}
+
+struct expr *expr_rewrite_where(struct exprs *x, struct expr *e, unsigned holds,
+                                struct expr *(*visit)(struct expr *e, void *data), void *data) {
+    struct rewriting r = {x, visit, data, ++x->run, holds};
     return rewrite(&r, e);
 }
 

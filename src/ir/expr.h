@@ -71,6 +71,15 @@ struct var {
     bool unrolled;    /* VAR_LOOP of an unrolled loop: a constant for each copy of the body */
 };
 
+/* What is in an expression, itself included: bits by expr_kind, and two more. */
+enum {
+    HOLDS_VAR = 1 << EXPR_VAR,
+    HOLDS_LOAD = 1 << EXPR_LOAD,
+    HOLDS_ELEMENT = 1 << EXPR_ELEMENT,
+    HOLDS_DIVISION = 1 << 8, /* FN_DIV */
+    HOLDS_CHOICE = 1 << 9    /* SELECT, and, or: not all of it may be evaluated */
+};
+
 struct buffer; /* tile.h */
 struct array;  /* kernel.h */
 
@@ -80,6 +89,7 @@ struct expr {
     int32_t id;           /* dense, order of creation */
     enum function fn;     /* OP */
     int32_t count;        /* arguments */
+    unsigned holds;       /* what is in it: HOLDS_… */
     struct expr **args;
     union {
         int64_t integer;
@@ -132,6 +142,9 @@ struct expr *expr_substitute(struct exprs *x, struct expr *e, int count, struct 
 /* Rebuilds e bottom-up: visit returns a replacement or NULL to keep the (rebuilt) node. */
 struct expr *expr_rewrite(struct exprs *x, struct expr *e,
                           struct expr *(*visit)(struct expr *e, void *data), void *data);
+/* The same where `holds` is met: parts that hold none of it stay as they are, unvisited. */
+struct expr *expr_rewrite_where(struct exprs *x, struct expr *e, unsigned holds,
+                                struct expr *(*visit)(struct expr *e, void *data), void *data);
 
 /* -- affine.c ------------------------------------------------------------------------------------ */
 enum { AFFINE_TERMS = 16 };

@@ -34,7 +34,8 @@ static struct expr *replace_load(struct expr *e, void *data) {
 
 static void replace_loads(struct expr **e, void *data) {
     const struct forking *f = data;
-    if (*e && expr_has_load(*e)) *e = expr_rewrite(f->m->exprs, *e, replace_load, data);
+    if (*e && expr_has_load(*e))
+        *e = expr_rewrite_where(f->m->exprs, *e, HOLDS_LOAD, replace_load, data);
 }
 
 /* -- Statements -------------------------------------------------------------------------------- */

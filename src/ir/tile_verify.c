@@ -62,7 +62,7 @@ static struct expr *check_leaf(struct expr *e, void *data) {
 }
 
 static void check_expr(struct verifier *v, struct expr *e) {
-    expr_rewrite(v->m->exprs, e, check_leaf, v);
+    expr_rewrite_where(v->m->exprs, e, HOLDS_VAR | HOLDS_LOAD | HOLDS_ELEMENT, check_leaf, v);
 }
 
 static void check_each(struct expr **e, void *data) { check_expr(data, *e); }

@@ -153,7 +153,7 @@ static struct expr *check_loads(struct expr *e, void *data) {
 
 static void check_expression(struct expr **e, void *data) {
     struct verifier *v = data;
-    if (expr_has_load(*e)) expr_rewrite(v->m->exprs, *e, check_loads, v);
+    if (expr_has_load(*e)) expr_rewrite_where(v->m->exprs, *e, HOLDS_LOAD, check_loads, v);
 }
 
 void verify_fragment_accesses(struct verifier *v, const struct stmt *s) {

@@ -249,24 +249,22 @@ static void touch_element(struct walk *w, struct buffer *b, struct expr *const *
 /* Each load of an expression once. A choice anywhere in it makes all of them supersets. */
 struct loads {
     VEC(struct expr *) found;
-    bool choice;
     struct arena *arena;
 };
 
 static struct expr *find_loads(struct expr *e, void *data) {
     struct loads *l = data;
     if (e->kind == EXPR_LOAD) vec_push(l->arena, &l->found, e);
-    l->choice |= e->kind == EXPR_SELECT;
-    l->choice |= e->kind == EXPR_OP && (e->fn == FN_LAND || e->fn == FN_LOR);
     return NULL;
 }
 
 static void touch_loads(struct walk *w, struct expr *e) {
     struct loads l = {.arena = w->m->arena};
     if (!e || !expr_has_load(e)) return;
-    expr_rewrite(w->m->exprs, e, find_loads, &l);
+    expr_rewrite_where(w->m->exprs, e, HOLDS_LOAD, find_loads, &l);
+    bool always = !(e->holds & HOLDS_CHOICE);
     for (int i = 0; i < l.found.count; i++)
-        touch_element(w, l.found.at[i]->buffer, l.found.at[i]->args, ACCESS_READ, !l.choice);
+        touch_element(w, l.found.at[i]->buffer, l.found.at[i]->args, ACCESS_READ, always);
 }
 
 static void touch_list(struct walk *w, struct expr *const *e, int count) {

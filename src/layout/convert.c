@@ -111,7 +111,7 @@ static struct expr *swap_load(struct expr *e, void *data) {
 
 static void swap_expression(struct expr **e, void *data) {
     struct swap *w = data;
-    *e = expr_rewrite(w->p->m->exprs, *e, swap_load, w);
+    *e = expr_rewrite_where(w->p->m->exprs, *e, HOLDS_LOAD, swap_load, w);
 }
 
 static void swap_statement(struct stmt *s, void *data) {
@@ -273,7 +273,7 @@ static struct expr *find_load(struct expr *e, void *data) {
 
 static void find_expression(struct expr **e, void *data) {
     struct plain *w = data;
-    (void)expr_rewrite(w->p->m->exprs, *e, find_load, w);
+    (void)expr_rewrite_where(w->p->m->exprs, *e, HOLDS_LOAD, find_load, w);
 }
 
 /* The test of a WHILE is evaluated again at the end of its body and at each CONTINUE. */

@@ -48,7 +48,7 @@ static struct expr *root_load(struct expr *e, void *data) {
 
 static void root_expression(struct expr **e, void *data) {
     struct plan *p = data;
-    *e = expr_rewrite(p->m->exprs, *e, root_load, p);
+    *e = expr_rewrite_where(p->m->exprs, *e, HOLDS_LOAD, root_load, p);
 }
 
 static void root_statement(struct stmt *s, void *data) {
@@ -305,7 +305,7 @@ static struct expr *pinned_load(struct expr *e, void *data) {
 
 static void pinned_expression(struct expr **e, void *data) {
     struct pin *n = data;
-    *e = expr_rewrite(n->p->m->exprs, *e, pinned_load, n);
+    *e = expr_rewrite_where(n->p->m->exprs, *e, HOLDS_LOAD, pinned_load, n);
 }
 
 static void pinned_statement(struct stmt *s, void *data) {

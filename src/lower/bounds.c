@@ -32,14 +32,15 @@ static bool proves_below(struct lowering *l, struct expr *index, struct expr *di
     struct expr *clipped = index;
 
     if (known_fact(l, index, dim) || expr_proves_lt(l->x, index, dim)) return true;
-    if (l->clips.count > 0) clipped = expr_rewrite(l->x, index, clip_variable, l);
+    if (l->clips.count > 0) clipped = expr_rewrite_where(l->x, index, HOLDS_VAR, clip_variable, l);
     return clipped != index && expr_proves_lt(l->x, clipped, dim);
 }
 
 static bool proves_positive(struct lowering *l, struct expr *index) {
     if (expr_proves_le(l->x, ix(l, 0), index)) return true;
     return l->clips.count > 0 &&
-           expr_proves_le(l->x, ix(l, 0), expr_rewrite(l->x, index, clip_variable, l));
+           expr_proves_le(l->x, ix(l, 0),
+                          expr_rewrite_where(l->x, index, HOLDS_VAR, clip_variable, l));
 }
 
 static bool proven(struct lowering *l, const struct buffer *b, int axis, struct expr *index) {
@@ -184,7 +185,7 @@ static struct expr *scan_load(struct expr *e, void *data) {
 static void scan_expression(struct expr **e, void *data) {
     struct visit *v = data;
 
-    if (expr_has_load(*e)) expr_rewrite(v->l->x, *e, scan_load, v);
+    if (expr_has_load(*e)) expr_rewrite_where(v->l->x, *e, HOLDS_LOAD, scan_load, v);
 }
 
 static void scan_statement(struct stmt *t, void *data) {

@@ -162,11 +162,11 @@ static struct expr *replace(struct expr *e, void *data) {
 struct expr *bind(struct lowering *l, struct expr *e, const struct env *env) {
     struct substitution s = {env, false};
 
-    return env ? expr_rewrite(l->x, e, replace, &s) : e;
+    return env ? expr_rewrite_where(l->x, e, HOLDS_VAR, replace, &s) : e;
 }
 
 struct expr *bind_source(struct lowering *l, struct expr *e, const struct env *env) {
     struct substitution s = {env, true};
 
-    return env ? expr_rewrite(l->x, e, replace, &s) : e;
+    return env ? expr_rewrite_where(l->x, e, HOLDS_VAR, replace, &s) : e;
 }

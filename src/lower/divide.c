@@ -100,7 +100,7 @@ static struct expr *replace(struct expr *e, void *data) {
 
 static void replace_in(struct expr **e, void *data) {
     struct division *d = data;
-    if (*e) *e = expr_rewrite(d->m->exprs, *e, replace, d);
+    if (*e) *e = expr_rewrite_where(d->m->exprs, *e, HOLDS_DIVISION, replace, d);
 }
 
 static void visit_stmt(struct kstmt *s, void *data) { kstmt_expressions(s, replace_in, data); }
@@ -137,7 +137,9 @@ static struct expr *by_constant(struct expr *e, void *data) {
 }
 
 static void constants_in(struct expr **e, void *data) {
-    if (*e) *e = expr_rewrite(((struct module *)data)->exprs, *e, by_constant, data);
+    if (*e)
+        *e = expr_rewrite_where(((struct module *)data)->exprs, *e, HOLDS_DIVISION, by_constant,
+                                data);
 }
 
 static void visit_constants(struct kstmt *s, void *data) {

@@ -48,7 +48,8 @@ static struct expr *survey_node(struct expr *e, void *data) {
 static void survey_expression(struct expr **e, void *data) {
     struct survey *v = data;
 
-    if (expr_has_load(*e)) expr_rewrite(v->l->x, *e, survey_node, v);
+    if (expr_has_load(*e))
+        expr_rewrite_where(v->l->x, *e, HOLDS_LOAD | HOLDS_DIVISION, survey_node, v);
 }
 
 /* -- branches whose arms may be computed whether they are taken or not
@@ -62,7 +63,8 @@ static struct expr *look_for_unsafe(struct expr *e, void *data) {
 }
 
 static void unsafe_expression(struct expr **e, void *data) {
-    if (expr_has_load(*e)) expr_rewrite(((struct survey *)data)->l->x, *e, look_for_unsafe, data);
+    if (expr_has_load(*e))
+        expr_rewrite_where(((struct survey *)data)->l->x, *e, HOLDS_LOAD, look_for_unsafe, data);
 }
 
 static void unsafe_statement(struct stmt *t, void *data) {
@@ -135,7 +137,8 @@ static struct expr *expand_load(struct expr *e, void *data) {
 }
 
 static void expand_expression(struct expr **e, void *data) {
-    if (expr_has_load(*e)) expr_rewrite(((struct packing *)data)->l->x, *e, expand_load, data);
+    if (expr_has_load(*e))
+        expr_rewrite_where(((struct packing *)data)->l->x, *e, HOLDS_LOAD, expand_load, data);
 }
 
 static void expand_statement(struct stmt *t, void *data) {

@@ -254,7 +254,7 @@ static struct expr *look_for_load(struct expr *e, void *data) {
 static bool has_pending(struct lowering *l, const struct site *s, struct expr *e) {
     struct pending p = {l, s, false};
 
-    if (expr_has_load(e)) expr_rewrite(l->x, e, look_for_load, &p);
+    if (expr_has_load(e)) expr_rewrite_where(l->x, e, HOLDS_LOAD, look_for_load, &p);
     return p.found;
 }
 

@@ -69,7 +69,7 @@ static struct expr *change_load(struct expr *e, void *data) {
 static void change_expression(struct expr **e, void *data) {
     const struct slots *r = data;
     if (*e && expr_uses_buffer(*e, r->buffer))
-        *e = expr_rewrite(r->module->exprs, *e, change_load, data);
+        *e = expr_rewrite_where(r->module->exprs, *e, HOLDS_LOAD, change_load, data);
 }
 
 /* The region's extents are those before the axis was added. */

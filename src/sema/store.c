@@ -173,7 +173,7 @@ static void store_fragment(struct sema *s, struct buffer *b, struct expr *const 
         test = test ? expr_binary(s->exprs, FN_LAND, test, same) : same;
     }
     struct renaming r = {s, b, index, axis};
-    value = expr_rewrite(s->exprs, value, rename_load, &r);
+    value = expr_rewrite_where(s->exprs, value, HOLDS_LOAD, rename_load, &r);
     struct stmt *map = map_new(s, d, span);
     struct block *into = &map->map.body;
     if (test) into = &wrap_if(s, test, span, into)->branch.then;
