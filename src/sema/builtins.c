@@ -38,6 +38,18 @@ const struct builtin *builtin_row(int i) {
     return i < NAMED ? &named[i] : &elementwise[language[i - NAMED]];
 }
 
+bool builtin_is(const struct builtin *row, const char *module, const char *name) {
+    return *row->name == *name && !strcmp(row->name, name) && !strcmp(row->module, module);
+}
+
+const struct builtin *builtin_of_kernels(const char *module, const char *name) {
+    for (int i = 0; i < NAMED; i++)
+        if (builtin_is(&named[i], module, name)) return &named[i];
+    for (int i = 0; i < LANGUAGE; i++)
+        if (builtin_is(&elementwise[language[i]], module, name)) return &elementwise[language[i]];
+    return NULL;
+}
+
 /* -- The list ------------------------------------------------------------------------------------
  */
 static void print_row(struct text *t, const struct builtin *b) {

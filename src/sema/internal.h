@@ -338,6 +338,8 @@ void builder_end(struct sema *s);
  * -------------------------------------------------------------------------------------- */
 int builtin_count(void);
 const struct builtin *builtin_row(int i);
+bool builtin_is(const struct builtin *row, const char *module, const char *name);
+const struct builtin *builtin_of_kernels(const char *module, const char *name); /* of these rows */
 
 /* -- types.c
  * ------------------------------------------------------------------------------------------ */

@@ -10,18 +10,10 @@ static const struct builtin host_rows[] = {
 int host_count(void) { return (int)(sizeof host_rows / sizeof *host_rows); }
 const struct builtin *host_row(int i) { return &host_rows[i]; }
 
-static bool is_named(const struct builtin *row, const char *module, const char *name) {
-    return *row->name == *name && !strcmp(row->name, name) && !strcmp(row->module, module);
-}
-
 const struct builtin *builtin_find(const char *module, const char *name) {
     for (int i = 0; i < host_count(); i++)
-        if (is_named(&host_rows[i], module, name)) return &host_rows[i];
-    for (int i = 0, count = builtin_count(); i < count; i++) {
-        const struct builtin *row = builtin_row(i);
-        if (is_named(row, module, name)) return row;
-    }
-    return NULL;
+        if (builtin_is(&host_rows[i], module, name)) return &host_rows[i];
+    return builtin_of_kernels(module, name);
 }
 
 /* -- Paths ----------------------------------------------------------------------------------------

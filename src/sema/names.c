@@ -156,10 +156,11 @@ struct value env_find(struct sema *s, struct env *e, struct sym *name, struct sp
         b->read_at = ++evaluator_of(s)->clock;
         return b->value;
     }
-    const struct builtin *row = builtin_find("", name->text);
-    if (row) return (struct value){.kind = VALUE_BUILTIN, .builtin = row};
     struct value v = module_named(s, name->text);
-    return v.kind == VALUE_ABSENT ? unknown_name(s, e, name, span) : v;
+    if (v.kind != VALUE_ABSENT) return v;
+    const struct builtin *row = builtin_find("", name->text);
+    return row ? (struct value){.kind = VALUE_BUILTIN, .builtin = row}
+               : unknown_name(s, e, name, span);
 }
 
 /* -- Binding
