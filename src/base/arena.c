@@ -26,7 +26,7 @@ enum { RED_ZONE = 16 };
 enum { RED_ZONE = 0 };
 #endif
 
-enum { ALIGNMENT = 16, FIRST_BLOCK = 1 << 14, LARGEST_BLOCK = 1 << 22, HUGE_PAGE = 1 << 21 };
+enum { ALIGNMENT = 16, FIRST_BLOCK = 1 << 12, LARGEST_BLOCK = 1 << 22, HUGE_PAGE = 1 << 21 };
 
 struct block {
     struct block *older;

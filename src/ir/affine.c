@@ -63,16 +63,65 @@ static bool add_term(struct affine *s, struct expr *atom, int64_t coefficient) {
     return true;
 }
 
+static bool add_constant(struct affine *sum, int64_t constant, int64_t factor) {
+    int64_t scaled;
+    return !__builtin_mul_overflow(constant, factor, &scaled) &&
+           !__builtin_add_overflow(sum->constant, scaled, &sum->constant);
+}
+
 bool affine_add_scaled(struct affine *sum, const struct affine *a, int64_t factor) {
     int64_t scaled;
-    if (__builtin_mul_overflow(a->constant, factor, &scaled) ||
-        __builtin_add_overflow(sum->constant, scaled, &sum->constant))
-        return false;
+    if (!add_constant(sum, a->constant, factor)) return false;
     for (int i = 0; i < a->count; i++)
         if (__builtin_mul_overflow(a->coefficient[i], factor, &scaled) ||
             !add_term(sum, a->atom[i], scaled))
             return false;
     return true;
+}
+
+/* The affine form of an expression that was made from it, kept with the expression: most questions
+ * are about such sums. */
+struct sum {
+    int64_t constant;
+    int count;
+    struct term {
+        struct expr *atom;
+        int64_t coefficient;
+    } term[];
+};
+
+static bool is_sum(const struct expr *e) {
+    return e->kind == EXPR_OP &&
+           (e->fn == FN_ADD || e->fn == FN_SUB || e->fn == FN_MUL || e->fn == FN_NEG);
+}
+
+static void keep_sum(struct exprs *x, struct expr *e, const struct affine *a) {
+    if (e->sum || !is_sum(e)) return;
+    size_t terms = sizeof(struct term) * (size_t)a->count;
+    struct sum *s = arena_alloc(exprs_arena(x), sizeof *s + terms);
+    s->constant = a->constant;
+    s->count = a->count;
+    for (int i = 0; i < a->count; i++) s->term[i] = (struct term){a->atom[i], a->coefficient[i]};
+    e->sum = s;
+}
+
+static bool add_sum(struct affine *to, const struct sum *s, int64_t factor) {
+    int64_t scaled;
+    if (!add_constant(to, s->constant, factor)) return false;
+    for (int i = 0; i < s->count; i++)
+        if (__builtin_mul_overflow(s->term[i].coefficient, factor, &scaled) ||
+            !add_term(to, s->term[i].atom, scaled))
+            return false;
+    return true;
+}
+
+static void take_sum(struct affine *out, const struct sum *s) {
+    out->constant = s->constant;
+    out->count = s->count;
+    for (int i = 0; i < s->count; i++) {
+        out->atom[i] = s->term[i].atom;
+        out->coefficient[i] = s->term[i].coefficient;
+    }
 }
 
 /* A conversion between integers that changes no value. */
@@ -117,6 +166,7 @@ static bool add_scaled(struct affine *s, struct expr *e, int64_t factor) {
     int64_t scaled;
     if (factor == 0) return true;
     while (transparent_cast(e)) e = e->args[0];
+    if (e->sum) return add_sum(s, e->sum, factor);
     if (e->kind == EXPR_INT)
         return !__builtin_mul_overflow(e->integer, factor, &scaled) &&
                !__builtin_add_overflow(s->constant, scaled, &s->constant);
@@ -131,6 +181,10 @@ static bool add_scaled(struct affine *s, struct expr *e, int64_t factor) {
 bool affine_of(const struct expr *e, struct affine *out) {
     out->constant = 0;
     out->count = 0;
+    if (e->sum) {
+        take_sum(out, e->sum);
+        return true;
+    }
     if (!dtype_is_integer(e->dtype) || (e->dtype == DTYPE_U64 && e->lo < 0)) return false;
     return add_scaled(out, (struct expr *)(uintptr_t)e, 1);
 }
@@ -157,7 +211,14 @@ static int leading_term(const struct affine *a) {
     return -1;
 }
 
-struct expr *affine_expr(struct exprs *x, const struct affine *a) {
+static struct expr *plus_constant(struct exprs *x, struct expr *e, int64_t constant) {
+    if (constant == 0) return e;
+    if (constant > 0 || constant == INT64_MIN)
+        return index_op(x, FN_ADD, e, expr_index(x, constant));
+    return index_op(x, FN_SUB, e, expr_index(x, -constant));
+}
+
+static struct expr *expr_of(struct exprs *x, const struct affine *a) {
     int lead = leading_term(a);
     struct expr *sum = lead < 0 ? NULL : term(x, a->atom[lead], a->coefficient[lead]);
     int64_t constant = a->constant;
@@ -176,11 +237,25 @@ struct expr *affine_expr(struct exprs *x, const struct affine *a) {
         else
             sum = index_op(x, FN_SUB, sum, term(x, a->atom[i], -c));
     }
-    if (constant > 0 || constant == INT64_MIN)
-        sum = index_op(x, FN_ADD, sum, expr_index(x, constant));
-    else if (constant < 0)
-        sum = index_op(x, FN_SUB, sum, expr_index(x, -constant));
-    return sum;
+    return plus_constant(x, sum, constant);
+}
+
+struct expr *affine_expr(struct exprs *x, const struct affine *a) {
+    struct expr *e = expr_of(x, a);
+    keep_sum(x, e, a);
+    return e;
+}
+
+/* A constant stands last, unless no term is positive. */
+struct expr *affine_shifted(struct exprs *x, struct expr *e, int64_t constant) {
+    struct affine a;
+    if (!e->sum || constant == INT64_MIN) return NULL;
+    take_sum(&a, e->sum);
+    struct expr *terms = a.constant ? e->args[0] : e;
+    if (leading_term(&a) < 0 || !add_constant(&a, constant, 1)) return NULL;
+    struct expr *moved = plus_constant(x, terms, a.constant);
+    keep_sum(x, moved, &a);
+    return moved;
 }
 
 int64_t affine_coefficient(const struct affine *a, const struct var *v) {

@@ -25,6 +25,7 @@ struct exprs {
     uint32_t memo_room, run;
 };
 
+struct arena *exprs_arena(const struct exprs *x) { return x->arena; }
 int exprs_vars(const struct exprs *x) { return x->vars.count; }
 struct var *exprs_var(const struct exprs *x, int id) {
     return x->vars.at[id];

@@ -83,6 +83,8 @@ enum {
 struct buffer; /* tile.h */
 struct array;  /* kernel.h */
 
+struct sum; /* affine.c */
+
 struct expr {
     enum expr_kind kind;
     enum dtype dtype;
@@ -98,6 +100,7 @@ struct expr {
         struct buffer *buffer;
         struct array *array;
     };
+    const struct sum *sum; /* its affine form, where it was made from one; else NULL */
     int64_t lo, hi, divisor; /* integers: as in struct var */
     uint32_t hash;           /* of what tells it from others */
     uint32_t uses_kinds;     /* summaries that make the questions below cheap: bits by var_kind, */

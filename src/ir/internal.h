@@ -32,6 +32,7 @@ struct expr *expr_raw_op(struct exprs *x, enum function fn, enum dtype t, int co
 /* A fixed order that does not depend on when expressions were made, as far as names differ. */
 int expr_compare(const struct expr *a, const struct expr *b);
 struct var *exprs_var(const struct exprs *x, int id);
+struct arena *exprs_arena(const struct exprs *x);
 
 /* -- simplify.c: the simpler equal of an operation, NULL if there is none -------------------------
  */
@@ -41,6 +42,7 @@ struct expr *simplify_op(struct exprs *x, enum function fn, enum dtype t, struct
  */
 struct interval affine_interval(const struct affine *a);
 bool affine_add_scaled(struct affine *sum, const struct affine *a, int64_t factor);
+struct expr *affine_shifted(struct exprs *x, struct expr *e, int64_t constant); /* or NULL */
 
 /* -- tile_text.c: what our texts of any level share
  * ------------------------------------------------- */

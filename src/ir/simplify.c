@@ -17,10 +17,25 @@ static bool is_op(const struct expr *e, enum function fn) {
 /* -- INDEX: sums and products
  * ---------------------------------------------------------------------- */
 static struct expr *sum_of(struct exprs *x, struct expr *a, int64_t p, struct expr *b, int64_t q) {
-    struct affine first, second, sum = {0};
-    if (!affine_of(a, &first) || !affine_add_scaled(&sum, &first, p)) return NULL;
+    struct affine second, sum;
+    sum.constant = 0;
+    sum.count = 0;
+    if (p == 1 ? !affine_of(a, &sum)
+               : !affine_of(a, &second) || !affine_add_scaled(&sum, &second, p))
+        return NULL;
     if (b && (!affine_of(b, &second) || !affine_add_scaled(&sum, &second, q))) return NULL;
     return affine_expr(x, &sum);
+}
+
+/* a + b or a - b */
+static struct expr *sum_or_difference(struct exprs *x, struct expr *a, struct expr *b, int sign) {
+    int64_t constant;
+    struct expr *e = NULL;
+    if (expr_is_int(b, &constant) && constant != INT64_MIN)
+        e = affine_shifted(x, a, sign * constant);
+    else if (sign > 0 && expr_is_int(a, &constant))
+        e = affine_shifted(x, b, constant);
+    return e ? e : sum_of(x, a, 1, b, sign);
 }
 
 /* The largest constant that divides all of a; 1 for constants. */
@@ -194,8 +209,8 @@ static struct expr *simplify_index(struct exprs *x, enum function fn, struct exp
     int64_t c;
     struct affine f;
     switch (fn) {
-    case FN_ADD: return sum_of(x, args[0], 1, args[1], 1);
-    case FN_SUB: return sum_of(x, args[0], 1, args[1], -1);
+    case FN_ADD: return sum_or_difference(x, args[0], args[1], 1);
+    case FN_SUB: return sum_or_difference(x, args[0], args[1], -1);
     case FN_NEG: return sum_of(x, args[0], -1, NULL, 0);
     case FN_MUL: return product(x, args[0], args[1]);
     case FN_SHL:
