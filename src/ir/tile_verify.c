@@ -65,7 +65,11 @@ static void check_expr(struct verifier *v, struct expr *e) {
     expr_rewrite_where(v->m->exprs, e, HOLDS_VAR | HOLDS_LOAD | HOLDS_ELEMENT, check_leaf, v);
 }
 
-static void check_each(struct expr **e, void *data) { check_expr(data, *e); }
+static void check_each(struct expr **e, void *data) {
+    struct verifier *v = data;
+    check_expr(v, *e);
+    if (*e && !v->why && v->level >= LEVEL_PLACED) verify_loads(v, *e);
+}
 
 static void check_type(struct verifier *v, const struct expr *e, enum dtype t, const char *what) {
     if (e && e->dtype != t)
@@ -297,13 +301,13 @@ static void check_operation(struct verifier *v, const struct stmt *s) {
 }
 
 static void check_stmt(struct verifier *v, const struct stmt *s) {
-    struct stmt copy = *s; /* stmt_expressions hands out places to write to */
     if (s->span.end) v->span = s->span;
     check_place(v, s);
-    stmt_expressions(&copy, check_each, v);
+    stmt_expressions((struct stmt *)(uintptr_t)s, check_each, v); /* which writes nothing */
     if (v->why) return;
     check_operation(v, s);
-    if (!v->why && v->level >= LEVEL_PLACED) verify_fragment_accesses(v, s);
+    if (s->kind == STMT_STORE && v->level >= LEVEL_PLACED)
+        verify_access(v, s->store.buffer, s->store.index, true);
     v->async |= s->kind == STMT_COPY && s->copy.async;
     v->commits |= s->kind == STMT_COMMIT;
     v->waits |= s->kind == STMT_WAIT;

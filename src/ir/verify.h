@@ -24,7 +24,9 @@ void verify_fail(struct verifier *v, struct span span, const char *format, ...)
  * ------------------------------------------------------------ */
 void verify_buffer(struct verifier *v, const struct buffer *b);
 void verify_domain(struct verifier *v, const struct domain *d);
-void verify_fragment_accesses(struct verifier *v, const struct stmt *s);
+void verify_access(struct verifier *v, const struct buffer *b, struct expr *const *index,
+                   bool write);
+void verify_loads(struct verifier *v, struct expr *e); /* each a verify_access */
 void verify_offsets(struct verifier *v);
 
 #endif

@@ -122,10 +122,28 @@ static bool held_by_all(const struct layout *l) {
     return true;
 }
 
+static void check_holders(struct verifier *v, const struct buffer *b, const struct layout *fragment,
+                          const struct layout *domain, bool write) {
+    for (int i = 0; i < fragment->rank; i++) /* a part of the fragment: no two layouts to compare */
+        if (fragment->axis[i].extent != domain->axis[i].extent) return;
+    enum move_class move =
+        write ? layout_classify(domain, fragment) : layout_classify(fragment, domain);
+    if (move != MOVE_NONE && move != MOVE_REGISTERS)
+        verify_fail(v, v->span, "'%s' is %s by threads that do not hold it", b->name->text,
+                    write ? "written" : "read");
+}
+
+/* Is each axis of the fragment the domain's? So most are, and their layouts meet as they stand. */
+static bool is_whole(const struct domain *d, const struct buffer *b, struct expr *const *index) {
+    bool whole = b->rank == d->rank;
+    for (int i = 0; whole && i < b->rank; i++) whole = axis_of(d, index[i]) == i;
+    return whole;
+}
+
 /* In a MAP a fragment's element is touched by the very threads that hold it; what all hold may be
  * read anywhere. */
-static void check_access(struct verifier *v, const struct buffer *b, struct expr *const *index,
-                         bool write) {
+void verify_access(struct verifier *v, const struct buffer *b, struct expr *const *index,
+                   bool write) {
     struct layout fragment, domain;
     if (b->scope != SCOPE_FRAGMENT || v->why) return;
     if (!v->map && !write && held_by_all(&b->layout)) return;
@@ -133,33 +151,24 @@ static void check_access(struct verifier *v, const struct buffer *b, struct expr
         verify_fail(v, v->span, "fragment '%s' is accessed outside a MAP", b->name->text);
         return;
     }
+    if (is_whole(&v->map->map.domain, b, index)) {
+        check_holders(v, b, &b->layout, &v->map->map.domain.layout, write);
+        return;
+    }
     if (!in_place(&v->map->map.domain, b, index, &fragment, &domain)) {
         verify_fail(v, v->span, "fragment '%s' is not accessed in place", b->name->text);
         return;
     }
-    for (int i = 0; i < fragment.rank; i++) /* a part of the fragment: no two layouts to compare */
-        if (fragment.axis[i].extent != domain.axis[i].extent) return;
-    enum move_class move =
-        write ? layout_classify(&domain, &fragment) : layout_classify(&fragment, &domain);
-    if (move != MOVE_NONE && move != MOVE_REGISTERS)
-        verify_fail(v, v->span, "'%s' is %s by threads that do not hold it", b->name->text,
-                    write ? "written" : "read");
+    check_holders(v, b, &fragment, &domain, write);
 }
 
-static struct expr *check_loads(struct expr *e, void *data) {
-    if (e->kind == EXPR_LOAD) check_access(data, e->buffer, e->args, false);
+static struct expr *check_load(struct expr *e, void *data) {
+    if (e->kind == EXPR_LOAD) verify_access(data, e->buffer, e->args, false);
     return NULL;
 }
 
-static void check_expression(struct expr **e, void *data) {
-    struct verifier *v = data;
-    if (expr_has_load(*e)) expr_rewrite_where(v->m->exprs, *e, HOLDS_LOAD, check_loads, v);
-}
-
-void verify_fragment_accesses(struct verifier *v, const struct stmt *s) {
-    struct stmt copy = *s;
-    stmt_expressions(&copy, check_expression, v);
-    if (s->kind == STMT_STORE) check_access(v, s->store.buffer, s->store.index, true);
+void verify_loads(struct verifier *v, struct expr *e) {
+    if (expr_has_load(e)) expr_rewrite_where(v->m->exprs, e, HOLDS_LOAD, check_load, v);
 }
 
 /* -- addresses
