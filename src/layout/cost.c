@@ -119,8 +119,7 @@ static double pressure(const struct layout *l, int bytes) {
     return registers > REGISTERS_SOFT ? (registers - REGISTERS_SOFT) * 200 : 0;
 }
 
-/* Views of different tensors that move alike cost alike. */
-static bool moves_alike(const struct view *a, const struct view *b) {
+bool moves_alike(const struct view *a, const struct view *b) {
     if (a->buffer->scope != b->buffer->scope || a->affine != b->affine ||
         dtype_bytes(a->buffer->dtype) != dtype_bytes(b->buffer->dtype) ||
         a->alignment != b->alignment || a->run_axis != b->run_axis)

@@ -138,6 +138,8 @@ struct layout gemm_layout(const struct module *m, const struct stmt *gemm, char 
 double domain_cost(const struct plan *p, const struct site *s, const struct layout *domain);
 double reduce_cost(const struct plan *p, const struct layout *src, int axis);
 double convert_cost(const struct plan *p, const struct buffer *b);
+/* Views of different tensors that move alike cost alike. */
+bool moves_alike(const struct view *a, const struct view *b);
 int view_vector(const struct view *v, const struct layout *domain); /* elements an access */
 
 /* -- solve.c: gives every fragment a layout and every site a domain ---------------------------- */

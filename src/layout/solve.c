@@ -112,9 +112,13 @@ static void offer(struct choice *c, const struct layout *l, double cost) {
     }
 }
 
+static int copy_width(const struct site *s) {
+    return s->stmt->kind == STMT_COPY ? s->stmt->copy.width : 0;
+}
+
 /* coalesced_width: accesses no wider than the text asks for. */
 static bool too_wide(const struct site *s, const struct layout *l) {
-    int width = s->stmt->kind == STMT_COPY ? s->stmt->copy.width : 0;
+    int width = copy_width(s);
     for (int i = 0; i < s->views.count && width > 0; i++)
         if (view_vector(&s->views.at[i], l) > width) return true;
     return false;
@@ -143,11 +147,35 @@ static void offer_partitions(struct plan *p, struct site *s, struct choice *c) {
         if (!too_wide(s, &all->layouts.at[i])) offer_domain(p, s, c, &all->layouts.at[i]);
 }
 
+static bool same_extents(const struct domain *a, const struct domain *b) {
+    bool same = a->rank == b->rank;
+    for (int i = 0; same && i < a->rank; i++) same = a->extent[i] == b->extent[i];
+    return same;
+}
+
+/* Does each partition cost them the same, but for their weights? */
+static bool costs_alike(const struct site *a, const struct site *b) {
+    if (!same_extents(site_domain(a), site_domain(b)) || a->work != b->work || a->once != b->once ||
+        a->views.count != b->views.count || copy_width(a) != copy_width(b))
+        return false;
+    for (int i = 0; i < a->views.count; i++) {
+        const struct view *x = &a->views.at[i], *y = &b->views.at[i];
+        bool memory = x->buffer->scope != SCOPE_FRAGMENT && y->buffer->scope != SCOPE_FRAGMENT;
+        if (!memory || x->kind != y->kind || !moves_alike(x, y)) return false;
+    }
+    return true;
+}
+
 static const struct layout *free_domain(struct plan *p, struct site *s) {
     if (s->searched) return &s->free_domain;
+    s->searched = true;
+    for (struct site *t = p->sites.at; t < p->sites.at + p->sites.count; t++)
+        if (t != s && t->searched && costs_alike(t, s)) {
+            s->free_domain = t->free_domain;
+            return &s->free_domain;
+        }
     struct choice c = {.second = layout_none()};
     offer_partitions(p, s, &c);
-    s->searched = true;
     s->free_domain = c.layout;
     return &s->free_domain;
 }

@@ -254,11 +254,16 @@ static int64_t round_up(int64_t value, int64_t multiple) {
     return (value + multiple - 1) / multiple * multiple;
 }
 
+/* The largest value that the digit adds to the space. */
+static int64_t digit_reach(struct digit d, enum space s) {
+    return d.space == s ? (int64_t)(d.radix - 1) * d.stride : 0;
+}
+
 int64_t layout_span(const struct layout *l, enum space s) {
-    struct term terms[TERMS];
-    int count = layout_terms(l, s, terms);
     int64_t span = 1;
-    for (int i = 0; i < count; i++) span += (terms[i].radix - 1) * terms[i].stride;
+    for (int a = 0; a < l->rank; a++)
+        for (int i = 0; i < l->axis[a].count; i++) span += digit_reach(l->axis[a].digit[i], s);
+    for (int i = 0; i < l->reps; i++) span += digit_reach(l->rep[i], s);
     for (int i = 0; s == SPACE_OFF && i < l->xors; i++)
         span = round_up(span, (int64_t)1 << (l->xor_term[i].target + l->xor_term[i].length));
     return span;
