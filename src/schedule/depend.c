@@ -1,18 +1,17 @@
 /* depend.c: which loads of a loop may run ahead of the iterations that use them.
  *
  * A pipelined loop means what the serial one means. So a buffer becomes a ring only if each
- * iteration fills afresh all that it reads, by copies that nothing in the loop can change: neither
- * their source, nor their indices, nor, between copy and read, the buffer itself; and if no value
- * leaves the loop in it. Everything else keeps one slot, and a remark says which statements are in
- * the way. */
+ * iteration fills afresh all that it reads, by copies (or MAPs that do the like) that nothing in
+ * the loop can change: neither their source, nor their indices, nor, between copy and read, the
+ * buffer itself; and if no value leaves the loop in it. Everything else keeps one slot, and a
+ * remark says which statements are in the way. */
 #include "internal.h"
 
 struct finder {
     struct place_in in;
     struct stmt *loop;
     struct uniformity *uniform;
-    struct loads found;      /* candidates first, then those that may run ahead */
-    VEC(struct stmt *) lets; /* directly in the body, so far */
+    struct loads found; /* candidates; the lets directly in the body, so far */
 };
 
 /* -- Jumps and writes -------------------------------------------------------------------------- */
@@ -62,8 +61,8 @@ static bool may_run_ahead(const struct finder *f, const struct expr *e) {
 }
 
 static struct expr *fold_lets(const struct finder *f, struct expr *e) {
-    for (int i = f->lets.count - 1; i >= 0; i--) {
-        struct stmt *let = f->lets.at[i];
+    for (int i = f->found.lets.count - 1; i >= 0; i--) {
+        struct stmt *let = f->found.lets.at[i];
         if (expr_uses_var(e, let->let.var))
             e = expr_substitute(f->in.module->exprs, e, 1, &let->let.var, &let->let.value);
     }
@@ -80,52 +79,91 @@ static void refuse(const struct finder *f, const struct buffer *b, const struct 
                 other ? arena_printf(m->arena, " (line %d)", line) : "");
 }
 
-static void candidate(struct finder *f, struct stmt *s, struct block *b, struct expr *guard) {
+struct stmt *load_early(struct module *m, const struct loads *loads, const struct load *l) {
+    struct stmt only = *l->at;
+    only.next = NULL;
+    struct block copy = block_clone(m, &(struct block){&only, &only});
+    for (int i = l->lets - 1; i >= 0; i--) {
+        struct stmt *let = loads->lets.at[i];
+        block_substitute(m, &copy, 1, &let->let.var, &let->let.value);
+    }
+    return copy.first;
+}
+
+static void candidate(struct finder *f, struct stmt *s, struct block *b, struct expr *test) {
+    struct module *m = f->in.module;
+    struct load l = {.at = s, .block = b, .test = test, .lets = f->found.lets.count};
     const char *why;
-    if (s->copy.dst.buffer->scope != SCOPE_SHARED || s->copy.src.buffer->scope != SCOPE_GLOBAL)
+    if (s->kind == STMT_COPY) {
+        if (s->copy.dst.buffer->scope != SCOPE_SHARED || s->copy.src.buffer->scope != SCOPE_GLOBAL)
+            return;
+        struct stmt *early = load_early(m, &f->found, &l);
+        l.to = early->copy.dst;
+        l.async = copy_can_be_async(m, early, &why);
+    } else if (!map_fills(m, s, &l.to)) {
         return;
-    for (int i = 0; i < s->copy.src.buffer->rank; i++)
-        s->copy.src.base[i] = fold_lets(f, s->copy.src.base[i]);
-    for (int i = 0; i < s->copy.dst.buffer->rank; i++)
-        s->copy.dst.base[i] = fold_lets(f, s->copy.dst.base[i]);
-    struct load l = {.copy = s, .block = b, .guard = guard ? fold_lets(f, guard) : NULL};
-    l.async = copy_can_be_async(f->in.module, s, &why);
-    vec_push(f->in.module->arena, &f->found.at, l);
+    }
+    l.guard = test ? fold_lets(f, test) : NULL;
+    vec_push(m->arena, &f->found.at, l);
 }
 
 static void find_candidates(struct finder *f) {
     for (struct stmt *s = f->loop->loop.body.first; s; s = s->next) {
         if (s->kind == STMT_LET && s->let.var->kind == VAR_LET)
-            vec_push(f->in.module->arena, &f->lets, s);
-        if (s->kind == STMT_COPY) candidate(f, s, &f->loop->loop.body, NULL);
+            vec_push(f->in.module->arena, &f->found.lets, s);
+        candidate(f, s, &f->loop->loop.body, NULL);
         if (s->kind != STMT_IF || s->branch.otherwise.first ||
             !expr_is_uniform(f->uniform, s->branch.test))
             continue;
         for (struct stmt *x = s->branch.then.first; x; x = x->next)
-            if (x->kind == STMT_COPY) candidate(f, x, &s->branch.then, s->branch.test);
+            candidate(f, x, &s->branch.then, s->branch.test);
     }
 }
 
+/* The load that s is, or a part of. */
 static const struct load *load_of(const struct finder *f, const struct stmt *s) {
-    for (int i = 0; i < f->found.at.count; i++)
-        if (f->found.at.at[i].copy == s) return &f->found.at.at[i];
+    for (int i = 0; i < f->found.at.count; i++) {
+        const struct stmt *at = f->found.at.at[i].at;
+        if (at == s || (at->kind == STMT_MAP && block_holds(&at->map.body, s)))
+            return &f->found.at.at[i];
+    }
     return NULL;
 }
 
-/* The copy itself: does it mean the same when it runs earlier? */
-static const char *copy_fault(const struct finder *f, const struct load *l) {
-    const struct region *src = &l->copy->copy.src, *dst = &l->copy->copy.dst;
+/* Does the load itself mean the same when it runs earlier? */
+static const char *copy_fault(const struct finder *f, const struct stmt *early) {
+    const struct region *src = &early->copy.src, *dst = &early->copy.dst;
     for (int i = 0; i < src->buffer->rank; i++)
         if (!may_run_ahead(f, src->base[i]))
             return "where it is loaded from is computed in the loop";
     for (int i = 0; i < dst->buffer->rank; i++)
         if (!may_run_ahead(f, dst->base[i]) || expr_uses_var(dst->base[i], f->loop->loop.var))
             return "where it is loaded to changes in the loop";
-    if (l->guard && !may_run_ahead(f, l->guard))
-        return "the condition of its load is computed in the loop";
     if (block_writes(f->in.module, &f->loop->loop.body, src->buffer))
         return "its source is written in the loop";
     return NULL;
+}
+
+struct steady {
+    const struct finder *finder;
+    bool all;
+};
+
+static void check_steady(struct expr **e, void *data) {
+    struct steady *s = data;
+    if (*e) s->all &= may_run_ahead(s->finder, *e);
+}
+
+static void check_statement(struct stmt *s, void *data) { stmt_expressions(s, check_steady, data); }
+
+static const char *load_fault(const struct finder *f, const struct load *l) {
+    struct stmt *early = load_early(f->in.module, &f->found, l);
+    struct steady s = {f, true};
+    if (l->guard && !may_run_ahead(f, l->guard))
+        return "the condition of its load is computed in the loop";
+    if (early->kind == STMT_COPY) return copy_fault(f, early);
+    block_walk(&early->map.body, check_statement, &s);
+    return s.all ? NULL : "what it is loaded from changes in the loop";
 }
 
 /* -- Reads and writes of one buffer ------------------------------------------------------------ */
@@ -168,8 +206,7 @@ static void fault(struct check *c, const struct stmt *at, const struct stmt *oth
 
 static const struct stmt *first_load(const struct check *c) {
     for (int i = 0; i < c->finder->found.at.count; i++)
-        if (c->finder->found.at.at[i].copy->copy.dst.buffer == c->buffer)
-            return c->finder->found.at.at[i].copy;
+        if (c->finder->found.at.at[i].to.buffer == c->buffer) return c->finder->found.at.at[i].at;
     return NULL;
 }
 
@@ -178,13 +215,13 @@ static void check_read(struct check *c, const struct access *a) {
     bool covered = c->whole;
     for (int i = 0; i < c->finder->found.at.count; i++) {
         const struct load *l = &c->finder->found.at.at[i];
-        if (l->copy->copy.dst.buffer != c->buffer) continue;
+        if (l->to.buffer != c->buffer) continue;
         bool before = i < 64 && (c->done >> i & 1);
-        if (!before && !regions_apart(&l->copy->copy.dst, &a->region))
-            fault(c, a->stmt, l->copy, "it is read before its load in the same iteration");
-        if (l->guard && l->guard != c->test)
-            fault(c, a->stmt, l->copy, "it is read where its load may not have happened");
-        covered |= contains(&l->copy->copy.dst, &a->region);
+        if (!before && !regions_apart(&l->to, &a->region))
+            fault(c, a->stmt, l->at, "it is read before its load in the same iteration");
+        if (l->test && l->test != c->test)
+            fault(c, a->stmt, l->at, "it is read where its load may not have happened");
+        covered |= contains(&l->to, &a->region);
     }
     if (!covered) fault(c, a->stmt, first_load(c), "more of it is read than its load writes");
 }
@@ -204,7 +241,7 @@ static void check_access(const struct access *a, void *data) {
     const struct load *l = load_of(c->finder, a->stmt);
     if (a->kind == ACCESS_READ) {
         check_read(c, a);
-    } else if (!l || l->copy->copy.dst.buffer != c->buffer) {
+    } else if (!l || l->to.buffer != c->buffer) {
         fault(c, a->stmt, first_load(c), "it is written here and by its load");
     } else {
         int i = (int)(l - c->finder->found.at.at);
@@ -216,7 +253,7 @@ static void check_access(const struct access *a, void *data) {
 static bool fills_whole(const struct finder *f, const struct buffer *b) {
     int64_t sum = 0;
     for (int i = 0; i < f->found.at.count; i++) {
-        const struct region *r = &f->found.at.at[i].copy->copy.dst;
+        const struct region *r = &f->found.at.at[i].to;
         if (r->buffer != b) continue;
         int64_t volume = 1;
         for (int k = 0; k < b->rank; k++) {
@@ -234,14 +271,13 @@ static void check_loads(struct check *c) {
     const struct finder *f = c->finder;
     for (int i = 0; i < f->found.at.count; i++) {
         const struct load *l = &f->found.at.at[i];
-        if (l->copy->copy.dst.buffer != c->buffer) continue;
-        const char *why = copy_fault(f, l);
-        if (why) fault(c, l->copy, NULL, why);
+        if (l->to.buffer != c->buffer) continue;
+        const char *why = load_fault(f, l);
+        if (why) fault(c, l->at, NULL, why);
         for (int k = i + 1; k < f->found.at.count; k++) {
             const struct load *o = &f->found.at.at[k];
-            if (o->copy->copy.dst.buffer == c->buffer &&
-                !regions_apart(&l->copy->copy.dst, &o->copy->copy.dst))
-                fault(c, o->copy, l->copy, "it is loaded twice in one iteration");
+            if (o->to.buffer == c->buffer && !regions_apart(&l->to, &o->to))
+                fault(c, o->at, l->at, "it is loaded twice in one iteration");
         }
     }
 }
@@ -330,14 +366,16 @@ struct loads loop_loads(struct place_in in, struct stmt *loop, struct uniformity
     struct finder f = {.in = in, .loop = loop, .uniform = uniform};
     struct loads ready = {0};
     find_candidates(&f);
+    ready.lets.at = f.found.lets.at;
+    ready.lets.count = f.found.lets.count;
     for (int i = 0; i < f.found.at.count; i++) {
-        struct buffer *b = f.found.at.at[i].copy->copy.dst.buffer;
+        struct buffer *b = f.found.at.at[i].to.buffer;
         if (listed(&f.found, b)) continue;
         vec_push(in.module->arena, &f.found.buffers, b);
         if (check_buffer(&f, b)) vec_push(in.module->arena, &ready.buffers, b);
     }
     for (int i = 0; i < f.found.at.count; i++) {
-        if (!listed(&ready, f.found.at.at[i].copy->copy.dst.buffer)) continue;
+        if (!listed(&ready, f.found.at.at[i].to.buffer)) continue;
         vec_push(in.module->arena, &ready.at, f.found.at.at[i]);
         ready.async |= f.found.at.at[i].async;
     }

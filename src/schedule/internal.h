@@ -92,23 +92,37 @@ bool expr_is_uniform(const struct uniformity *u, const struct expr *e);
 
 /* -- depend.c: which loads of a loop may run ahead --------------------------------------------- */
 struct load {
-    struct stmt *copy;   /* as it stands in the loop */
+    struct stmt *at;     /* the COPY or MAP as it stands in the loop */
     struct block *block; /* that holds it: the loop's body, or a branch in it */
-    struct expr *guard;  /* the test around it; NULL */
+    struct region to;    /* what it fills, before the slots are made */
+    struct expr *guard;  /* the test around it, lets folded; NULL */
+    struct expr *test;   /* the same as it stands there */
+    int lets;            /* of those of the body, in front of it */
     bool async;
 };
 struct loads {
     VEC(struct load) at;
     VEC(struct buffer *) buffers; /* filled by them, each once */
+    VEC(struct stmt *) lets;      /* of the body */
     bool async;                   /* some are */
 };
-/* The loads of `loop` (a statement of k's body) whose buffers can become rings; lets of the body
- * that they use are folded into them. Says in notes of --explain=schedule why others cannot. */
+/* The loads of `loop` (a statement of k's body) whose buffers can become rings. Says in notes of --explain=schedule why others cannot. */
 struct loads loop_loads(struct place_in in, struct stmt *loop, struct uniformity *uniform);
+/* A copy of the load that means the same in front of the body: its lets are folded in. */
+struct stmt *load_early(struct module *m, const struct loads *loads, const struct load *l);
 /* A BREAK or CONTINUE that leaves or skips an iteration of this very loop. */
 bool loop_jumps(const struct block *body);
 /* Does any statement of the block write the buffer? */
 bool block_writes(struct module *m, const struct block *body, const struct buffer *b);
+
+/* -- gather.c ------------------------------------------------------------------------------------ */
+/* Is s a MAP that works out, from tensors alone, an element of a shared tile in each iteration? Then
+ * `to` is what it fills. */
+bool map_fills(struct module *m, const struct stmt *s, struct region *to);
+const struct buffer *map_target(struct stmt *map); /* the tile */
+/* Turns the stores of such a MAP to the fragment, which has its domain's layout; gives the COPY from
+ * there to where they went. */
+struct stmt *map_cut(struct module *m, struct stmt *map, struct buffer *fragment);
 
 /* -- ring.c ------------------------------------------------------------------------------------ */
 /* Gives the buffer `slots` slots: a new axis 0. All accesses in the kernel get slot 0. */
@@ -154,8 +168,9 @@ void append_fill(struct place_in in, struct block *to, const struct stmt *loop,
 /* -- staged.c ---------------------------------------------------------------------------------- */
 /* Are there plain loads, and registers to hold them while the body computes? */
 bool staged_fits(struct place_in in, const struct stmt *loop, const struct loads *loads);
-/* Makes the plain COPY load into a fragment; its stores are appended to the block. */
-void staged_cut(struct place_in in, struct stmt *copy, struct block *stores);
+/* Makes a plain load, a COPY or a MAP perhaps in an IF, go into a fragment; its stores are appended
+ * to the block. */
+void staged_cut(struct place_in in, struct stmt *load, struct block *stores);
 
 /* -- mainloop.c -------------------------------------------------------------------------------- */
 /* Is the loop body one gemm on the loaded buffers for which fragments of the next step should be

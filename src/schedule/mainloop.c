@@ -15,7 +15,7 @@ static struct stmt *only_gemm(const struct stmt *loop, const struct loads *loads
     struct stmt *gemm = NULL;
     for (struct stmt *s = loop->loop.body.first; s; s = s->next) {
         bool load = false;
-        for (int i = 0; i < loads->at.count; i++) load |= loads->at.at[i].copy == s;
+        for (int i = 0; i < loads->at.count; i++) load |= loads->at.at[i].at == s;
         if (load || s->kind == STMT_LET) continue;
         if (s->kind != STMT_GEMM || gemm) return NULL;
         gemm = s;

@@ -41,30 +41,38 @@ static struct expr *both(struct module *m, struct expr *a, struct expr *b) {
     return expr_binary(m->exprs, FN_LAND, a, b);
 }
 
-static struct stmt *load_at(struct module *m, const struct stmt *loop, const struct load *l,
-                            struct expr *value) {
-    struct stmt *only = arena_make(m->arena, struct stmt);
-    *only = *l->copy;
-    only->next = NULL;
-    struct block one = {.first = only, .last = only};
-    struct block copy = block_clone(m, &one);
+static struct stmt *only_if(struct module *m, struct expr *test, struct stmt *s) {
+    if (!test) return s;
+    struct stmt *branch = stmt_new(m, STMT_IF, s->span);
+    branch->branch.test = test;
+    block_append(&branch->branch.then, s);
+    return branch;
+}
+
+static struct stmt *load_at(struct module *m, const struct stmt *loop, const struct loads *loads,
+                            const struct load *l, struct expr *value) {
+    struct stmt *s = load_early(m, loads, l);
+    struct block one = {.first = s, .last = s};
     struct var *from[1] = {loop->loop.var};
-    struct expr *to[1] = {value};
-    copy.first->copy.guard = l->guard;
-    block_substitute(m, &copy, 1, from, to);
-    struct expr *guard = both(m, in_range(m, loop, value), copy.first->copy.guard);
+    struct expr *to[1] = {value}, *guard = l->guard;
     int64_t known;
-    copy.first->copy.guard = guard && expr_is_int(guard, &known) && known ? NULL : guard;
-    copy.first->copy.async = l->async;
-    return copy.first;
+    block_substitute(m, &one, 1, from, to);
+    if (guard) guard = expr_substitute(m->exprs, guard, 1, from, to);
+    guard = both(m, in_range(m, loop, value), guard);
+    if (guard && expr_is_int(guard, &known) && known) guard = NULL;
+    if (s->kind == STMT_MAP) return only_if(m, guard, s);
+    s->copy.guard = guard;
+    s->copy.async = l->async;
+    return s;
 }
 
 void append_fill(struct place_in in, struct block *to, const struct stmt *loop,
                  const struct loads *loads, struct expr *value, struct expr *slot) {
     struct module *m = in.module;
     for (int i = 0; i < loads->at.count; i++) {
-        struct stmt *s = load_at(m, loop, &loads->at.at[i], value);
-        s->copy.dst.base[0] = slot;
+        const struct load *l = &loads->at.at[i];
+        struct stmt *s = load_at(m, loop, loads, l, value);
+        ring_select(m, &(struct block){s, s}, l->to.buffer, slot);
         block_append(to, s);
     }
     if (loads->async) block_append(to, stmt_new(m, STMT_COMMIT, loop->span));
@@ -86,7 +94,7 @@ static struct expr *ahead(struct module *m, const struct stmt *loop, struct expr
 
 static void remove_loads(struct stmt *loop, const struct loads *loads) {
     for (int i = 0; i < loads->at.count; i++)
-        block_remove(loads->at.at[i].block, loads->at.at[i].copy);
+        block_remove(loads->at.at[i].block, loads->at.at[i].at);
     for (struct stmt *s = loop->loop.body.first, *next; s; s = next) {
         next = s->next;
         if (s->kind == STMT_IF && !s->branch.then.first && !s->branch.otherwise.first)
@@ -105,7 +113,8 @@ static void build_top(struct place_in in, const struct plan *p, struct var *load
     append_fill(in, &fill, p->loop, &p->loads, next, expr_var(m->exprs, load_slot));
     for (struct stmt *s = fill.first, *after; s; s = after) {
         after = s->next;
-        if (staged && s->kind == STMT_COPY && !s->copy.async) staged_cut(in, s, bottom);
+        bool plain = s->kind != STMT_COMMIT && !(s->kind == STMT_COPY && s->copy.async);
+        if (staged && plain) staged_cut(in, s, bottom);
         block_append(top, s);
     }
     block_append(bottom,

@@ -120,7 +120,9 @@ static void statement(struct maker *g) {
             random_chain(g);
     } else if (what < 40)
         random_map(g);
-    else if (what < 52)
+    else if (what < 43)
+        random_gather(g);
+    else if (what < 54)
         random_load(g);
     else if (what < 58)
         random_move(g);

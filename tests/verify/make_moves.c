@@ -63,6 +63,35 @@ void random_load(struct maker *g) {
     x->written = true;
 }
 
+/* A loop over a tile that brings what no copy does: it may run ahead like one. */
+void random_gather(struct maker *g) {
+    struct tile *x = tile_choose(g, 2, ANY);
+    if (!x || (g->loose && !is_real(x->dtype))) return;
+    const struct input *t = input_choose(g, 2 + (int)below(g, 2),
+                                         chance(g, 50) && !is_narrow(x->dtype) ? x->dtype : NULL);
+    if (!t || (g->loose && !is_real(t->dtype))) return;
+    const char *row = arena_printf(g->arena, "%s + i", row_of(g));
+    const char *column = arena_printf(g->arena, "%s + j * %d", column_of(g), PICK(g, 1, 1, 2));
+    const char *e =
+        converted(g, arena_printf(g->arena, "%s[%s]", t->name, corner(g, t, row, column)), t->dtype,
+                  x->dtype);
+    parallel_begin(g, 2, x->dim);
+    x->target = true;
+    if (chance(g, 30)) {
+        say(g, "if %s:", condition(g, 0));
+        say(g, "    %s[i, j] = %s", x->name, e);
+        say(g, "else:");
+        say(g, "    %s[i, j] = %s", x->name, converted(g, "0", "int32", x->dtype));
+    } else if (chance(g, 50)) {
+        say(g, "%s[i, j] = T.if_then_else(%s, %s, %s)", x->name, condition(g, 0), e,
+            converted(g, "0", "int32", x->dtype));
+    } else {
+        say(g, "%s[i, j] = %s", x->name, e);
+    }
+    parallel_end(g);
+    x->written = true;
+}
+
 /* -- between tiles
  * --------------------------------------------------------------------------------- */
 static bool may_convert(const struct maker *g, const struct tile *x, const struct tile *y) {

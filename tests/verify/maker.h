@@ -89,6 +89,7 @@ const char *converted(struct maker *g, const char *e, const char *from, const ch
 void random_map(struct maker *g);
 void random_atomics(struct maker *g);
 void random_load(struct maker *g);
+void random_gather(struct maker *g);
 void random_move(struct maker *g);
 void random_slice(struct maker *g);
 void random_fill(struct maker *g);
