@@ -77,9 +77,15 @@ static bool same_threads(const struct use *x, const struct use *y, unsigned *fix
     return x->map.kind == MAP_THREAD || thread_layouts_equal(x->map.layout, y->map.layout);
 }
 
+/* Atomics of one operation may come in any order, unless somebody looks at what was there. */
+static bool commute(const struct use *x, const struct use *y) {
+    if (!x->atomic || !y->atomic) return false;
+    const struct stmt *a = x->access.stmt, *b = y->access.stmt;
+    return a->atomic.op == b->atomic.op && !a->atomic.previous && !b->atomic.previous;
+}
+
 static struct relation relation_of(const struct use *x, const struct use *y) {
-    struct relation r = {.meet = (writes(x) || writes(y)) && x->root == y->root &&
-                                 !(x->atomic && y->atomic)};
+    struct relation r = {.meet = (writes(x) || writes(y)) && x->root == y->root && !commute(x, y)};
     if (!r.meet) return r;
     r.apart = axes_apart(x, y);
     r.own = same_threads(x, y, &r.fixed);
