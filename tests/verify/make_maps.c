@@ -171,6 +171,23 @@ static void add_elements(struct maker *g) {
     add_terms(g, &u, accumulator(g, u.dtype, u.length), x);
 }
 
+/* Another operation on the block's own elements, which must come behind the first one; what it
+ * found there, one iteration an element, is known as well. */
+static void then_another(struct maker *g, struct sum u, const char *own, struct tile *x) {
+    if (is_real(u.dtype) || chance(g, 40)) return;
+    u.op = PICK_TEXT(g, "add", "max", "min");
+    if (chance(g, 50)) {
+        add_terms(g, &u, own, x);
+        return;
+    }
+    const char *found = name_new(g, "e"), *to = accumulator(g, u.dtype, u.length);
+    parallel_begin(g, 1, &u.length);
+    say(g, "%s = T.atomic_%s(%s[%d - i], T.cast(i %% 5, \"%s\"), return_prev=True)", found, u.op,
+        own, u.length - 1, u.dtype);
+    say(g, "T.atomic_add(%s[i], %s)", to, found);
+    parallel_end(g);
+}
+
 /* First the block's own in shared memory, then those of all blocks. */
 static void add_by_block(struct maker *g) {
     struct tile *x = g->depth ? NULL : tile_choose(g, 0, WRITTEN);
@@ -180,6 +197,7 @@ static void add_by_block(struct maker *g) {
     say(g, "%s = T.alloc_shared((%d,), \"%s\")", own, u.length, u.dtype);
     say(g, "T.fill(%s, %d)", own, (int)below(g, 3));
     add_terms(g, &u, own, x);
+    then_another(g, u, own, x);
     parallel_begin(g, 1, &u.length);
     say(g, "T.atomic_%s(%s[i], %s[i])", u.op, all, own);
     parallel_end(g);
