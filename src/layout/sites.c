@@ -187,7 +187,7 @@ static void copy_views(struct plan *p, struct site *s) {
     }
 }
 
-static unsigned kinds_of(const struct site *s, const struct buffer *b) {
+unsigned kinds_of(const struct site *s, const struct buffer *b) {
     unsigned kinds = 0;
     for (int i = 0; i < s->views.count; i++)
         if (s->views.at[i].buffer == b) kinds |= (unsigned)s->views.at[i].kind;

@@ -403,6 +403,27 @@ static void fix_operands(struct plan *p) {
     }
 }
 
+/* Would the MAP read and write one scratch copy of a fragment? */
+static bool updates_scratch(const struct site *s, const struct layout *domain) {
+    for (int i = 0; i < s->views.count; i++) {
+        const struct view *v = &s->views.at[i];
+        const struct buffer *b = v->buffer;
+        bool moves = b->scope == SCOPE_FRAGMENT && (v->kind & ACCESS_WRITE) &&
+                     !held_in_place(domain, v, &b->layout);
+        if (moves && (kinds_of(s, b) & ACCESS_READ)) return true;
+    }
+    return false;
+}
+
+static void fix_domain(struct plan *p, struct site *s) {
+    struct layout l = choose_domain(p, s, false).layout;
+    if (s->stmt->kind == STMT_MAP && !s->once && has_copies(&l) && updates_scratch(s, &l)) {
+        s->once = true; /* as for any other memory that it reads and writes */
+        l = choose_domain(p, s, false).layout;
+    }
+    site_domain(s)->layout = l;
+}
+
 void solve(struct plan *p) {
     for (int i = 0; i < p->k->buffers.count; i++) {
         struct buffer *b = p->k->buffers.at[i];
@@ -418,6 +439,5 @@ void solve(struct plan *p) {
             i--;
         }
     for (int i = 0; i < p->sites.count; i++)
-        if (site_domain(&p->sites.at[i]))
-            site_domain(&p->sites.at[i])->layout = choose_domain(p, &p->sites.at[i], false).layout;
+        if (site_domain(&p->sites.at[i])) fix_domain(p, &p->sites.at[i]);
 }
