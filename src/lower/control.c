@@ -216,7 +216,9 @@ static void lower_tile(struct lowering *l, struct stmt *t) {
 
     l->span = t->span;
     switch (t->kind) {
-    case STMT_MAP: lower_map(l, &t->map.domain, &t->map.body); break;
+    case STMT_MAP:
+        if (!combine_lanes(l, t)) lower_map(l, &t->map.domain, &t->map.body);
+        break;
     case STMT_COPY: lower_copy(l, t); break;
     case STMT_GEMM: lower_gemm(l, t); break;
     case STMT_REDUCE: lower_reduce(l, t); break;

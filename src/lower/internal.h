@@ -303,6 +303,10 @@ bool store_matrix(struct lowering *l, const struct domain *d, struct stmt *store
 /* The MAP of one STORE to 16-bit memory, by lanes that trade words first; false: not done. */
 bool store_quads(struct lowering *l, const struct domain *d, struct stmt *store);
 void block_splice(struct kblock *to, struct kblock *from);
+/* The MAP that combines what warps reduced, by lanes that share its reads; false: not done. */
+bool combine_lanes(struct lowering *l, struct stmt *map);
+/* Room for the registers of buffers that were made since there were `before`. */
+void lower_grow(struct lowering *l, int32_t before);
 void lower_gemm(struct lowering *l, struct stmt *t);
 void lower_reduce(struct lowering *l, struct stmt *t);
 void lower_atomic(struct lowering *l, struct site *s, struct stmt *t);

@@ -1,5 +1,6 @@
 /* lower.c: a kernel from tile operations to one thread's code: registers first, then statements. */
 #include "internal.h"
+#include <string.h>
 
 static struct array *registers_of(struct lowering *l, const struct buffer *b) {
     enum dtype t = register_type(b->dtype);
@@ -14,6 +15,17 @@ static struct array *registers_of(struct lowering *l, const struct buffer *b) {
     if (b->dtype == DTYPE_TF32)
         return add_array(l, b->name->text, DTYPE_U32, DTYPE_TF32, (int32_t)count);
     return add_array(l, b->name->text, b->dtype, b->dtype, (int32_t)count);
+}
+
+void lower_grow(struct lowering *l, int32_t before) {
+    int32_t count = l->k->function->buffer_count + 1, i;
+    struct array **arrays = arena_array(l->m->arena, struct array *, count);
+    void *ahead = arena_alloc(l->m->arena, sizeof *l->ahead * (size_t)count);
+
+    for (i = 0; i < before; i++) arrays[i] = l->arrays[i];
+    memcpy(ahead, l->ahead, sizeof *l->ahead * (size_t)before);
+    l->arrays = arrays;
+    l->ahead = ahead;
 }
 
 /* -- private arrays: registers if every index is known once loops are unrolled
