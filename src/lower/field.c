@@ -74,10 +74,12 @@ static int64_t field_end(const struct field *f) {
 
 /* Puts the constant into the gaps between the fields. */
 static bool add_constant(struct lowering *l, struct coordinate *c, int64_t constant) {
-    struct coordinate out = *c;
+    struct coordinate out;
     int64_t at = 1, gap, part;
     int i;
 
+    if (constant == 0) return c->count < FIELDS;
+    out = *c;
     for (i = 0; i < c->count && constant > 0; i++) {
         gap = c->field[i].weight / at;
         if (c->field[i].weight % at != 0 || constant % at != 0) return false;

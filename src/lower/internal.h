@@ -146,12 +146,20 @@ bool fragment_slot(struct lowering *l, const struct buffer *b, const struct coor
 /* -- plan.c: how a thread walks its share of a domain
  * ----------------------------------------------------------- */
 enum { LOOPS = 16 };
+enum { VECTOR = 16 };
 struct plan_loop {
     struct var *var;
     struct expr *value; /* the variable, or a constant while it is expanded */
     int32_t radix, axis, stride;
     int64_t weight;
     bool expanded; /* by copies of the body instead of a loop */
+};
+
+struct plan_envs { /* those of the elements while the loops stand at these values */
+    struct env *outer;
+    int32_t loops;
+    struct expr *value[LOOPS];
+    struct env *at[VECTOR]; /* NULL: not asked for yet */
 };
 
 struct plan {
@@ -162,16 +170,16 @@ struct plan {
     struct plan_loop loop[LOOPS];
     struct expr *owner;  /* who does the side effects; NULL: everyone */
     struct expr *inside; /* iteration of element 0 is no padding; NULL: always */
+    struct plan_envs envs;
 };
 
 void plan_make(struct lowering *l, struct plan *p, const struct domain *d, int32_t limit);
 void plan_inside(struct lowering *l, struct plan *p);
 struct coordinate plan_axis(struct lowering *l, const struct plan *p, int axis, int32_t e);
 /* The environment of element e: axis variables bound to their coordinates. */
-struct env *plan_env(struct lowering *l, const struct plan *p, int32_t e);
+struct env *plan_env(struct lowering *l, struct plan *p, int32_t e);
 /* The index of an access at element e as fields; opaque where it has no such form. */
-struct coordinate plan_index(struct lowering *l, const struct plan *p, struct expr *index,
-                             int32_t e);
+struct coordinate plan_index(struct lowering *l, struct plan *p, struct expr *index, int32_t e);
 
 /* Marks loops whose variable would choose the part of a packed word that the block reads or
  * writes. */
@@ -213,7 +221,6 @@ bool pair_held(struct lowering *l, const char *name, struct expr *values[2], enu
 
 /* -- memory.c: where accesses lie, and wide reads and writes
  * -------------------------------------------- */
-enum { VECTOR = 16 };
 struct place_at {        /* where an access lies */
     struct expr *offset; /* GLOBAL, LOCAL: elements; SHARED: bytes */
     int32_t unit;        /* of the offset, in bytes */

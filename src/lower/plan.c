@@ -98,34 +98,58 @@ void plan_make(struct lowering *l, struct plan *p, const struct domain *d, int32
     plan_owner(l, p);
 }
 
-struct coordinate plan_axis(struct lowering *l, const struct plan *p, int axis, int32_t e) {
+static void axis_fields(struct lowering *l, const struct plan *p, int axis, int32_t e,
+                        struct coordinate *c) {
     const struct layout_axis *a = &p->domain->layout.axis[axis];
-    struct coordinate c = {.count = 0};
     int64_t weight = 1;
     int j;
 
+    c->count = 0;
+    c->value = NULL;
     for (j = 0; j < a->count; weight *= a->digit[j++].radix)
         if (a->digit[j].space == SPACE_LANE || a->digit[j].space == SPACE_WARP)
-            coordinate_add(&c, (struct field){.kind = a->digit[j].space == SPACE_LANE ? FIELD_LANE
-                                                                                      : FIELD_WARP,
-                                              .radix = a->digit[j].radix,
-                                              .stride = a->digit[j].stride,
-                                              .weight = weight});
+            coordinate_add(
+                c, (struct field){.kind = a->digit[j].space == SPACE_LANE ? FIELD_LANE : FIELD_WARP,
+                                  .radix = a->digit[j].radix,
+                                  .stride = a->digit[j].stride,
+                                  .weight = weight});
     for (j = 0; j < p->loops; j++)
         if (p->loop[j].axis == axis)
-            coordinate_add(&c, (struct field){.kind = FIELD_LOOP,
-                                              .radix = p->loop[j].radix,
-                                              .weight = p->loop[j].weight,
-                                              .value = p->loop[j].value});
+            coordinate_add(c, (struct field){.kind = FIELD_LOOP,
+                                             .radix = p->loop[j].radix,
+                                             .weight = p->loop[j].weight,
+                                             .value = p->loop[j].value});
     if (axis == p->axis && p->vector > 1)
         coordinate_add(
-            &c, (struct field){
-                    .kind = FIELD_CONSTANT, .radix = p->vector, .weight = 1, .value = ix(l, e)});
+            c, (struct field){
+                   .kind = FIELD_CONSTANT, .radix = p->vector, .weight = 1, .value = ix(l, e)});
+}
+
+struct coordinate plan_axis(struct lowering *l, const struct plan *p, int axis, int32_t e) {
+    struct coordinate c;
+
+    axis_fields(l, p, axis, e, &c);
     coordinate_finish(l, &c);
     return c;
 }
 
-struct env *plan_env(struct lowering *l, const struct plan *p, int32_t e) {
+static bool envs_hold(const struct plan *p, const struct env *outer) {
+    int i;
+
+    if (p->envs.outer != outer || p->envs.loops != p->loops) return false;
+    for (i = 0; i < p->loops; i++)
+        if (p->envs.value[i] != p->loop[i].value) return false;
+    return true;
+}
+
+static void envs_begin(struct plan *p, struct env *outer) {
+    int i;
+
+    p->envs = (struct plan_envs){.outer = outer, .loops = p->loops};
+    for (i = 0; i < p->loops; i++) p->envs.value[i] = p->loop[i].value;
+}
+
+static struct env *make_env(struct lowering *l, const struct plan *p, int32_t e) {
     struct env *env = l->env, *inner;
     int i;
 
@@ -138,6 +162,13 @@ struct env *plan_env(struct lowering *l, const struct plan *p, int32_t e) {
         env = inner;
     }
     return env;
+}
+
+/* Each access of each element asks for it. */
+struct env *plan_env(struct lowering *l, struct plan *p, int32_t e) {
+    if (!envs_hold(p, l->env)) envs_begin(p, l->env);
+    if (!p->envs.at[e]) p->envs.at[e] = make_env(l, p, e);
+    return p->envs.at[e];
 }
 
 /* Iterations in the padded domain do nothing. */
@@ -193,13 +224,12 @@ static bool index_fields(struct lowering *l, const struct plan *p, const struct 
         }
     }
     if (found < 0) return false;
-    *c = plan_axis(l, p, axis_of(p, a->atom[found]), e);
+    axis_fields(l, p, axis_of(p, a->atom[found]), e, c);
     if (!coordinate_shift(l, c, a->coefficient[found], 0)) return false;
     return coordinate_base(l, c, bind(l, affine_expr(l->x, &rest), l->env));
 }
 
-struct coordinate plan_index(struct lowering *l, const struct plan *p, struct expr *index,
-                             int32_t e) {
+struct coordinate plan_index(struct lowering *l, struct plan *p, struct expr *index, int32_t e) {
     struct expr *value = bind(l, index, plan_env(l, p, e));
     struct coordinate c;
     struct affine a;
