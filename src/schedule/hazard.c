@@ -119,7 +119,6 @@ static enum conflict conflict_folded(const struct hazards *h, const struct event
 static enum conflict conflict(struct hazards *h, const struct event *e, int second,
                               struct slot slot) {
     if (h->fold[0]) return conflict_folded(h, e, second);
-    if (e->root != h->uses.at[second].root->id) return CONFLICT_NONE;
     const struct relation *r = relation(h, e->use, second);
     if (!r->meet || r->apart & ~e->forgotten || slots_differ(e->slot, slot)) return CONFLICT_NONE;
     return r->own && !(r->fixed & e->forgotten) ? CONFLICT_OWN : CONFLICT_THREADS;
@@ -192,18 +191,18 @@ static void state_free(struct hazards *h, struct state *s) {
     vec_push(h->arena, &h->spare, *s);
 }
 
-static void state_append(struct hazards *h, struct state *s, struct event e) {
-    e.before = s->last[e.use];
-    vec_push(h->arena, &s->events, e);
-    s->last[e.use] = s->events.count;
+static void state_append(struct hazards *h, struct state *s, const struct event *e) {
+    vec_push(h->arena, &s->events, *e);
+    s->events.at[s->events.count - 1].before = s->last[e->use];
+    s->last[e->use] = s->events.count;
 }
 
-static bool state_add(struct hazards *h, struct state *s, struct event e) {
-    for (int i = s->last[e.use]; i; i = s->events.at[i - 1].before) {
+static bool state_add(struct hazards *h, struct state *s, const struct event *e) {
+    for (int i = s->last[e->use]; i; i = s->events.at[i - 1].before) {
         struct event *old = &s->events.at[i - 1];
-        if (!event_equal(old, &e)) continue;
-        if (old->open <= e.open) return false;
-        old->open = e.open;
+        if (!event_equal(old, e)) continue;
+        if (old->open <= e->open) return false;
+        old->open = e->open;
         return true;
     }
     state_append(h, s, e);
@@ -223,7 +222,7 @@ static bool state_join(struct hazards *h, struct state *into, const struct state
     into->dead = false;
     for (int i = 0; i < from->events.count; i++) {
         const struct event *e = &from->events.at[i];
-        if (!holds_at(into, i, e)) grew |= state_add(h, into, *e);
+        if (!holds_at(into, i, e)) grew |= state_add(h, into, e);
     }
     return grew;
 }
@@ -247,7 +246,7 @@ static struct state state_copy(struct hazards *h, const struct state *s) {
 static void state_merge(struct hazards *h, struct state *s) {
     if (!s->mixed) return;
     struct state merged = state_new(h);
-    for (int i = 0; i < s->events.count; i++) state_add(h, &merged, s->events.at[i]);
+    for (int i = 0; i < s->events.count; i++) state_add(h, &merged, &s->events.at[i]);
     merged.dead = s->dead;
     state_free(h, s);
     *s = merged;
@@ -306,9 +305,12 @@ static void touch(struct hazards *h, int node, struct state *s) {
     for (int i = h->first_use[node]; i < end; i++) {
         if (h->idle[i]) continue;
         struct slot slot = slot_now(h, &h->uses.at[i]);
-        for (int k = 0; k < s->events.count; k++) {
-            enum conflict c = conflict(h, &s->events.at[k], i, slot);
-            if (c != CONFLICT_NONE) record(h, &s->events.at[k], i, c);
+        int root = h->uses.at[i].root->id;
+        const struct event *e = s->events.at;
+        for (int left = s->events.count; left > 0; left--, e++) {
+            if (e->root != root && !h->fold[0]) continue;
+            enum conflict c = conflict(h, e, i, slot);
+            if (c != CONFLICT_NONE) record(h, e, i, c);
         }
     }
     for (int i = h->first_use[node]; i < end; i++) {
@@ -316,7 +318,7 @@ static void touch(struct hazards *h, int node, struct state *s) {
         const struct use *u = &h->uses.at[i];
         struct event e = {.use = i, .root = u->root->id, .open = u->async ? 0 : COMPLETE};
         e.slot = slot_now(h, u);
-        state_add(h, s, e);
+        state_add(h, s, &e);
     }
 }
 
