@@ -74,13 +74,25 @@ void text_write(struct text *t, const char *s, size_t length) {
 
 void text_puts(struct text *t, const char *s) { text_write(t, s, strlen(s)); }
 
+/* Most pieces of a format are a few characters within a line that has begun. */
+static inline void put(struct text *t, const char *s, size_t length) {
+    size_t count = 0;
+    if (length <= SHORT && t->line_begun && t->length + length < t->room) {
+        char *to = t->at + t->length;
+        for (; count < length && s[count] != '\n'; count++) to[count] = s[count];
+        to[count] = 0;
+        t->length += count;
+    }
+    if (count < length) text_write(t, s + count, length - count);
+}
+
 static void put_integer(struct text *t, long long value) {
     char digits[24], *at = digits + sizeof digits;
     unsigned long long rest = value < 0 ? 0 - (unsigned long long)value : (unsigned long long)value;
     do *--at = (char)('0' + rest % 10);
     while (rest /= 10);
     if (value < 0) *--at = '-';
-    text_write(t, at, (size_t)(digits + sizeof digits - at));
+    put(t, at, (size_t)(digits + sizeof digits - at));
 }
 
 /* Writes what the directive at `p` says, and gives its last character. NULL: not one of %s, %.*s,
@@ -92,7 +104,8 @@ static const char *put_plain(struct text *t, const char *p, va_list *arguments) 
     switch (*p) {
     case 's':
         word = va_arg(*arguments, const char *);
-        text_puts(t, word ? word : "(null)");
+        if (!word) word = "(null)";
+        put(t, word, strlen(word));
         return p;
     case 'd': put_integer(t, va_arg(*arguments, int)); return p;
     case 'c':
@@ -132,7 +145,7 @@ static void print(struct text *t, const char *format, va_list *arguments) {
     while (*format) {
         const char *p = format, *last;
         while (*p && *p != '%') p++;
-        text_write(t, format, (size_t)(p - format));
+        put(t, format, (size_t)(p - format));
         if (!*p) return;
         last = put_plain(t, p + 1, arguments);
         if (!last) {

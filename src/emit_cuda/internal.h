@@ -77,7 +77,8 @@ const bool *arrays_by_parts(struct arena *a, const struct kernel *k);
 void emit_comment(struct text *out, const char *s); /* stays one line, ends no comment */
 void emit_quoted(struct text *out, const char *s);  /* a C string literal */
 void emit_line_back(struct emitter *e);             /* #line back to the .cu itself */
-const char *resolve_lines(struct arena *a, const char *text, const char *unit_name);
+/* Appends the text with its marks replaced. */
+void resolve_lines(struct text *out, const char *text, const char *unit_name);
 
 /* -- stmt.c, memory.c
  * ----------------------------------------------------------------------------------- */

@@ -46,8 +46,7 @@ void emit_line_back(struct emitter *e) {
     e->out->indent = indent;
 }
 
-const char *resolve_lines(struct arena *a, const char *text, const char *unit_name) {
-    struct text out = text_new(a);
+void resolve_lines(struct text *out, const char *text, const char *unit_name) {
     int line = 1;
     for (const char *p = text, *next; *p; p = next) {
         bool marked = *p == *mark && !strncmp(p, mark, sizeof mark - 1);
@@ -55,12 +54,11 @@ const char *resolve_lines(struct arena *a, const char *text, const char *unit_na
         next = next ? next + 1 : p + strlen(p);
         line++;
         if (!marked) continue;
-        text_write(&out, text, (size_t)(p - text));
-        text_printf(&out, "#line %d ", line);
-        emit_quoted(&out, unit_name);
-        text_puts(&out, "\n");
+        text_write(out, text, (size_t)(p - text));
+        text_printf(out, "#line %d ", line);
+        emit_quoted(out, unit_name);
+        text_puts(out, "\n");
         text = next;
     }
-    text_puts(&out, text);
-    return out.at;
+    text_puts(out, text);
 }

@@ -128,5 +128,5 @@ void emit_cuda(struct text *out, struct module *const *modules, int count,
     print_helpers(&e, &all);
     text_puts(&all, kernels.at);
     if (!o->entry_points) emit_launchers(&e, &all, modules, count);
-    text_puts(out, resolve_lines(out->arena, all.at, o->unit_name ? o->unit_name : "launchers"));
+    resolve_lines(out, all.at, o->unit_name ? o->unit_name : "launchers");
 }

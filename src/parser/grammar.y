@@ -20,8 +20,9 @@
 #define YYMAXDEPTH 40000
 
 #define YYLLOC_DEFAULT(whole, right, count)                                                        \
-    ((whole) = (count) ? span_join(YYRHSLOC(right, 1), YYRHSLOC(right, count))                     \
-                       : (struct span){YYRHSLOC(right, 0).end, YYRHSLOC(right, 0).end})
+    ((whole) = (count) > 1 ? span_join(YYRHSLOC(right, 1), YYRHSLOC(right, count))                 \
+               : (count)   ? YYRHSLOC(right, 1)                                                    \
+                           : (struct span){YYRHSLOC(right, 0).end, YYRHSLOC(right, 0).end})
 
 static int grammar_yylex(YYSTYPE *value, YYLTYPE *span, struct parser *p);
 static void grammar_yyerror(const YYLTYPE *span, struct parser *p, const char *what);
