@@ -123,9 +123,14 @@ void diag_fix(struct diag *d, struct span span, const char *replacement, const c
 void diag_remark(struct diag *d, struct span span, const char *topic, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    struct diag_remark r = {span, topic, arena_vprintf(d->arena, format, arguments)};
+    struct diag_remark r = {span, topic, arena_vprintf(d->arena, format, arguments), d->remarks_of};
     va_end(arguments);
     vec_push(d->arena, &d->remarks, r);
+}
+
+void diag_remarks_of(struct diag *d, const char *name) {
+    d->remarks_of = name;
+    d->programs += name != NULL;
 }
 
 int diag_errors(const struct diag *d) { return d->errors + d->dropped; }

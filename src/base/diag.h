@@ -39,6 +39,10 @@ void diag_fix(struct diag *d, struct span span, const char *replacement, const c
 void diag_remark(struct diag *d, struct span span, const char *topic, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* The remarks from here on are about one of several programs, an architecture's. What is said of all
+ * of them is printed once, what is not with the names behind it. NULL: about all again. */
+void diag_remarks_of(struct diag *d, const char *name);
+
 /* Warnings that became errors included, and so is what was dropped: more than before means that
  * something failed since. */
 int diag_errors(const struct diag *d);

@@ -239,13 +239,45 @@ void diag_print_text(const struct diag *d, struct text *out, bool color) {
     text_puts(out, diag_full(d) ? "; the limit of errors is reached\n" : "\n");
 }
 
+static bool remarks_alike(const struct diag_remark *a, const struct diag_remark *b) {
+    return a->span.begin == b->span.begin && a->span.end == b->span.end &&
+           !strcmp(a->topic, b->topic) && !strcmp(a->message, b->message);
+}
+
+/* Was the same said of another program before, or of this one and its turn has come? */
+static bool is_repeated(const struct diag *d, int at) {
+    const struct diag_remark *r = &d->remarks.at[at];
+    for (int i = 0; i < at; i++)
+        if (d->remarks.at[i].of != r->of && remarks_alike(&d->remarks.at[i], r)) return true;
+    return false;
+}
+
+static void put_programs(struct text *out, const struct diag *d, int at) {
+    const struct diag_remark *r = &d->remarks.at[at];
+    const char *last = r->of;
+    struct text names = text_new(d->arena);
+    int count = 1;
+    if (!r->of) return;
+    text_printf(&names, ", %s", r->of);
+    for (int i = at + 1; i < d->remarks.count; i++) {
+        const struct diag_remark *o = &d->remarks.at[i];
+        if (!o->of || o->of == last || o->of == r->of || !remarks_alike(o, r)) continue;
+        text_printf(&names, ", %s", last = o->of);
+        count++;
+    }
+    if (count < d->programs) text_puts(out, names.at);
+}
+
 void diag_print_remarks(const struct diag *d, struct text *out, const char *topic_or_all) {
     struct printer p = {d, out, false};
     for (int i = 0; i < d->remarks.count; i++) {
         const struct diag_remark *r = &d->remarks.at[i];
         if (strcmp(topic_or_all, "all") != 0 && strcmp(topic_or_all, r->topic) != 0) continue;
+        if (is_repeated(d, i)) continue;
         put_place(&p, r->span);
-        text_printf(out, "remark: %s [%s]\n", r->message, r->topic);
+        text_printf(out, "remark: %s [%s", r->message, r->topic);
+        put_programs(out, d, i);
+        text_puts(out, "]\n");
     }
 }
 

@@ -40,6 +40,7 @@ struct diag_entry {
 struct diag_remark {
     struct span span;
     const char *topic, *message;
+    const char *of; /* diag_remarks_of; NULL: all */
 };
 
 struct diag {
@@ -47,6 +48,8 @@ struct diag {
     const struct source *source;
     VEC(struct diag_entry *) entries;
     VEC(struct diag_remark) remarks;
+    const char *remarks_of;
+    int programs; /* that diag_remarks_of has named */
     struct diag_entry *last;  /* NULL: the last report was dropped */
     struct diag_entry **seen; /* open hash table of `entries` */
     int seen_room;

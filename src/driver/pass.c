@@ -202,9 +202,11 @@ static bool may_travel(const struct options *o) {
     return !o->explain && o->stop_after < 0;
 }
 
-/* Runs the first of the party. Those that come all the way get its program, in `done`. */
+/* Runs the first of the party. Those that come all the way get its program, in `done` (with
+ * --explain nobody does: each one's remarks bear its name). */
 static void run_party(struct compilation *c, struct party *p, struct module **done) {
     struct traveller *lead = p->lead;
+    diag_remarks_of(c->diag, c->options->arch_count > 1 ? lead->target->name : NULL);
     for (struct traveller *t = lead + 1; t < p->end; t++)
         t->along = may_travel(c->options) && !done[t - lead] && t->parted == lead->parted;
     if (lead->parted) {

@@ -200,6 +200,25 @@ static void remarks_are_kept_apart(void **state) {
                                 "f.tile:1:3: remark: r2 [shared]\n");
 }
 
+static void remarks_name_their_programs(void **state) {
+    static const char *const names[] = {"sm_75", "sm_80", "sm_90a"};
+    struct diag *d = on(state, "abc");
+    diag_remark(d, (struct span){0, 1}, "layout", "before all");
+    for (int i = 0; i < 3; i++) {
+        diag_remarks_of(d, names[i]);
+        diag_remark(d, (struct span){1, 2}, "layout", "the same");
+        diag_remark(d, (struct span){1, 2}, "layout", i ? "later" : "first");
+        if (i == 2) diag_remark(d, (struct span){2, 3}, "layout", "once");
+    }
+    struct text t = text_new(*state);
+    diag_print_remarks(d, &t, "all");
+    assert_string_equal(t.at, "f.tile:1:1: remark: before all [layout]\n"
+                              "f.tile:1:2: remark: the same [layout]\n"
+                              "f.tile:1:2: remark: first [layout, sm_75]\n"
+                              "f.tile:1:2: remark: later [layout, sm_80, sm_90a]\n"
+                              "f.tile:1:3: remark: once [layout, sm_90a]\n");
+}
+
 /* Messages hold spellings of the source; a terminal must not obey them. */
 static void messages_are_harmless(void **state) {
     struct diag *d = on(state, "abc");
@@ -281,6 +300,7 @@ int main(void) {
         T(advice_on_speed_is_promoted_by_name_only),
         T(json_is_one_line_each),
         T(remarks_are_kept_apart),
+        T(remarks_name_their_programs),
         T(messages_are_harmless),
         T(demoted_errors_come_back_once),
         T(demoted_errors_can_be_switched_off),
