@@ -211,6 +211,17 @@ static void check_loop(struct check *c, struct kstmt *s) {
     c->divergent -= varying;
 }
 
+static void check_while(struct check *c, struct kstmt *s) {
+    bool varying = is_varying(c, s->repeat.test);
+
+    check_expr(c, s->repeat.test);
+    c->divergent += varying;
+    c->loops++;
+    check_block(c, &s->repeat.body);
+    c->loops--;
+    c->divergent -= varying;
+}
+
 static void check_branch(struct check *c, struct kstmt *s) {
     bool varying = is_varying(c, s->branch.test);
 
@@ -272,12 +283,7 @@ static void check_statement(struct check *c, struct kstmt *s) {
     case K_ARRAY: vec_push(c->m->arena, &c->arrays, s->array); break;
     case K_PUT: check_put(c, s); break;
     case K_FOR: check_loop(c, s); break;
-    case K_WHILE:
-        check_expr(c, s->repeat.test);
-        c->loops++;
-        check_block(c, &s->repeat.body);
-        c->loops--;
-        break;
+    case K_WHILE: check_while(c, s); break;
     case K_IF: check_branch(c, s); break;
     case K_LOAD:
     case K_STORE: check_memory(c, s); break;

@@ -319,7 +319,6 @@ static bool same_float(const struct test_case *c, double got, double want) {
 /* Single-precision results that the host's double-rounded functions miss are no matter. */
 static bool out_of_domain(const struct test_case *c, const union scalar *args) {
     if (c->from || !dtype_is_float(c->arg[0])) return false;
-    if (c->fn == FN_LDEXP) return isnan(args[1].f);
     return (c->fn >= FN_FAST_EXP && c->fn <= FN_FAST_TANH) || c->fn == FN_SIGMOID ||
            c->fn == FN_POW || (c->fn >= FN_SIN && c->fn <= FN_TAN && fabs(args[0].f) > 1e6) ||
            (c->fn == FN_HYPOT && c->result == DTYPE_F64);
