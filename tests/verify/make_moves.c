@@ -75,16 +75,16 @@ void random_gather(struct maker *g) {
     const char *e =
         converted(g, arena_printf(g->arena, "%s[%s]", t->name, corner(g, t, row, column)), t->dtype,
                   x->dtype);
+    const char *zero = arena_printf(g->arena, "T.cast(0, \"%s\")", x->dtype);
     parallel_begin(g, 2, x->dim);
     x->target = true;
     if (chance(g, 30)) {
         say(g, "if %s:", condition(g, 0));
         say(g, "    %s[i, j] = %s", x->name, e);
         say(g, "else:");
-        say(g, "    %s[i, j] = %s", x->name, converted(g, "0", "int32", x->dtype));
+        say(g, "    %s[i, j] = %s", x->name, zero);
     } else if (chance(g, 50)) {
-        say(g, "%s[i, j] = T.if_then_else(%s, %s, %s)", x->name, condition(g, 0), e,
-            converted(g, "0", "int32", x->dtype));
+        say(g, "%s[i, j] = T.if_then_else(%s, %s, %s)", x->name, condition(g, 0), e, zero);
     } else {
         say(g, "%s[i, j] = %s", x->name, e);
     }
