@@ -130,10 +130,45 @@ static struct expr *unrounded(struct expr *bits, enum function fn) {
     return is_call(bits, fn) ? bits->args[0] : NULL;
 }
 
+/* The word of parts that are at hand as bits: held in one, or constants. NULL: they are not. */
+static struct expr *known_word(struct lowering *l, struct expr *const *v, enum dtype t) {
+    int32_t parts = 32 / dtype_bits(t), i;
+    struct expr *bits[4], *word;
+    uint64_t value = 0;
+    int64_t part;
+
+    for (i = 0; i < parts; i++) bits[i] = part_bits(l, v[i], t);
+    word = whole_word(bits, parts);
+    if (word) return word;
+    for (i = 0; i < parts; i++) {
+        if (!expr_is_int(bits[i], &part)) return NULL;
+        value |= ((uint64_t)part & ((1u << dtype_bits(t)) - 1)) << (i * dtype_bits(t));
+    }
+    return expr_int(l->x, (int64_t)value, DTYPE_U32);
+}
+
+/* One condition chooses all parts: it chooses the word. */
+static struct expr *chosen_word(struct lowering *l, struct expr *const *v, enum dtype t) {
+    int32_t parts = 32 / dtype_bits(t), i, side;
+    struct expr *word[2];
+
+    for (i = 0; i < parts; i++)
+        if (v[i]->kind != EXPR_SELECT || v[i]->args[0] != v[0]->args[0]) return NULL;
+    for (side = 0; side < 2; side++) {
+        struct expr *part[4];
+
+        for (i = 0; i < parts; i++) part[i] = v[i]->args[1 + side];
+        word[side] = known_word(l, part, t);
+        if (!word[side]) return NULL;
+    }
+    return expr_select(l->x, v[0]->args[0], word[0], word[1]);
+}
+
 struct expr *value_pack(struct lowering *l, struct expr *const *v, enum dtype t) {
     int32_t parts = 32 / dtype_bits(t), i;
-    struct expr *bits[4], *word, *wide[2];
+    struct expr *bits[4], *word = chosen_word(l, v, t), *wide[2];
 
+    if (word) return word;
     for (i = 0; i < parts; i++) bits[i] = part_bits(l, v[i], t);
     word = whole_word(bits, parts);
     if (word) return word;
