@@ -18,56 +18,98 @@ static bool is_whole(const struct region *r) {
     return true;
 }
 
-/* -- who else touches a buffer --------------------------------------------------------------------
- */
+/* -- what becomes of a value behind the loop
+ * ------------------------------------------------------- */
+enum fate { FATE_UNTOUCHED, FATE_OVERWRITTEN, FATE_READ };
+
 struct search {
+    struct module *m;
     const struct buffer *buffer;
     const struct stmt *loop;
-    int skip; /* statements inside the loop still to come */
-    bool after, decided, live, written;
+    bool found, written;
 };
-
-static void count_one(struct stmt *t, void *data) {
-    (void)t;
-    ++*(int *)data;
-}
 
 static void look_in(struct expr **e, void *data) {
     struct search *s = data;
 
-    if (expr_uses_buffer(*e, s->buffer)) s->live = s->decided = true;
+    if (*e && expr_uses_buffer(*e, s->buffer)) s->found = true;
 }
 
-static bool names_buffer(const struct stmt *t, const struct buffer *b) {
-    switch (t->kind) {
-    case STMT_STORE: return t->store.buffer == b;
-    case STMT_ATOMIC: return t->atomic.buffer == b;
-    case STMT_PRINT: return t->print.buffer == b;
-    case STMT_COPY: return t->copy.src.buffer == b || t->copy.dst.buffer == b;
-    case STMT_GEMM: return t->gemm.a.buffer == b || t->gemm.b.buffer == b || t->gemm.c.buffer == b;
-    case STMT_REDUCE: return t->reduce.src.buffer == b || t->reduce.dst.buffer == b;
-    default: return false;
-    }
-}
-
-/* The first access behind the loop decides whether its last value is still needed. */
-static void look_after(struct stmt *t, void *data) {
+static void look_at(const struct access *a, void *data) {
     struct search *s = data;
 
-    if (t == s->loop) {
-        s->after = true;
-        block_walk(&t->loop.body, count_one, &s->skip);
-        return;
-    }
-    if (!s->after || s->decided || s->skip-- > 0) return;
-    s->skip = 0;
-    if (t->kind == STMT_COPY && t->copy.dst.buffer == s->buffer && is_whole(&t->copy.dst) &&
-        t->copy.src.buffer != s->buffer && !t->copy.guard) {
-        s->decided = true;
-        return;
-    }
-    if (names_buffer(t, s->buffer)) s->live = s->decided = true;
+    if (buffers_meet(a->buffer, s->buffer)) s->found = true;
+}
+
+static enum fate fate_in(struct search *s, struct stmt *first);
+
+/* What a loop or a branch overwrites it may as well leave alone. */
+static enum fate fate_of_control(struct search *s, struct stmt *t) {
+    enum fate then, otherwise;
+
+    s->found = false;
     stmt_expressions(t, look_in, s);
+    if (s->found) return FATE_READ;
+    if (t->kind != STMT_IF)
+        return fate_in(s, t->kind == STMT_FOR ? t->loop.body.first : t->repeat.body.first) ==
+                       FATE_READ
+                   ? FATE_READ
+                   : FATE_UNTOUCHED;
+    then = fate_in(s, t->branch.then.first);
+    otherwise = fate_in(s, t->branch.otherwise.first);
+    if (then == FATE_READ || otherwise == FATE_READ) return FATE_READ;
+    return then == otherwise ? then : FATE_UNTOUCHED;
+}
+
+static enum fate fate_of(struct search *s, struct stmt *t) {
+    if (t == s->loop) return FATE_OVERWRITTEN;
+    if (t->kind == STMT_FOR || t->kind == STMT_WHILE || t->kind == STMT_IF)
+        return fate_of_control(s, t);
+    if (t->kind == STMT_COPY && t->copy.dst.buffer == s->buffer && is_whole(&t->copy.dst) &&
+        t->copy.src.buffer->scope == SCOPE_GLOBAL && !t->copy.guard)
+        return FATE_OVERWRITTEN;
+    s->found = false;
+    stmt_buffers(s->m, t, look_at, s);
+    return s->found ? FATE_READ : FATE_UNTOUCHED;
+}
+
+static enum fate fate_in(struct search *s, struct stmt *first) {
+    enum fate f = FATE_UNTOUCHED;
+
+    for (; first && f == FATE_UNTOUCHED; first = first->next) f = fate_of(s, first);
+    return f;
+}
+
+/* Is the value that the loop leaves read? False if the loop is not in the block. */
+static bool fate_behind(struct search *s, struct block *b, enum fate *f) {
+    struct stmt *t;
+
+    for (t = b->first; t; t = t->next) {
+        bool repeats = t->kind == STMT_FOR || t->kind == STMT_WHILE, inside;
+        struct block *body = t->kind == STMT_FOR     ? &t->loop.body
+                             : t->kind == STMT_WHILE ? &t->repeat.body
+                                                     : &t->branch.then;
+
+        if (t == s->loop) {
+            *f = fate_in(s, t->next);
+            return true;
+        }
+        if (!repeats && t->kind != STMT_IF) continue;
+        inside = fate_behind(s, body, f) ||
+                 (t->kind == STMT_IF && fate_behind(s, &t->branch.otherwise, f));
+        if (!inside) continue;
+        if (*f == FATE_UNTOUCHED && repeats && fate_of_control(s, t) == FATE_READ) *f = FATE_READ;
+        if (*f == FATE_UNTOUCHED) *f = fate_in(s, t->next);
+        return true;
+    }
+    return false;
+}
+
+static bool is_read_behind(struct search *s, struct block *b) {
+    enum fate f = FATE_READ;
+
+    fate_behind(s, b, &f);
+    return f == FATE_READ;
 }
 
 static void look_for_write(struct stmt *t, void *data) {
@@ -87,8 +129,8 @@ static bool is_known(const struct expr *e) {
 }
 
 static bool is_candidate(struct lowering *l, struct stmt *loop, const struct stmt *t) {
-    struct search read = {.buffer = t->copy.src.buffer, .loop = loop};
-    struct search held = {.buffer = t->copy.dst.buffer, .loop = loop};
+    struct search read = {.buffer = t->copy.src.buffer};
+    struct search held = {.m = l->m, .buffer = t->copy.dst.buffer, .loop = loop};
     int i;
 
     if (t->copy.src.buffer->scope != SCOPE_GLOBAL || t->copy.dst.buffer->scope != SCOPE_FRAGMENT ||
@@ -97,8 +139,7 @@ static bool is_candidate(struct lowering *l, struct stmt *loop, const struct stm
     for (i = 0; i < t->copy.src.buffer->rank; i++)
         if (!is_known(t->copy.src.base[i])) return false;
     block_walk(&loop->loop.body, look_for_write, &read);
-    block_walk(&l->k->body, look_after, &held);
-    return !read.written && !held.live;
+    return !read.written && !is_read_behind(&held, &l->k->body);
 }
 
 /* How many of the first statements are such copies, within the registers there are. */
