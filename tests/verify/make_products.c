@@ -51,7 +51,11 @@ static void load_operands(struct maker *g, const struct product *p) {
     int r = g->rows, c = g->columns, d = p->depth;
     const struct input *s = input_choose(g, 2, type_of_input(g, p->kind.a));
     const struct input *t = input_choose(g, 2, type_of_input(g, p->kind.b));
-    if (!s || !t) return;
+    if (!s || !t) { /* as many tensors as there may be, none of this type */
+        say(g, "T.fill(%s, 1)", p->a);
+        say(g, "T.fill(%s, 1)", p->b);
+        return;
+    }
     const char *along = arena_printf(x, "%s * %d", p->k, d);
     const char *row = arena_printf(x, "by * %d", r), *column = arena_printf(x, "bx * %d", c);
     const char *at = p->ta ? window(g, along, d, row, r) : window(g, row, r, along, d);
