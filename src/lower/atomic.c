@@ -55,4 +55,5 @@ void lower_atomic(struct lowering *l, struct site *s, struct stmt *t) {
         k->set.value = expr_var(l->x, old);
     }
     if (test) out_leave(l, saved);
+    forget_loads(l, t->atomic.buffer);
 }

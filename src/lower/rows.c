@@ -226,19 +226,10 @@ static bool rows_run(struct lowering *l, struct rows *q) {
 }
 
 /* One matrix is written before the next is read: other lanes' elements must not lie there. */
-static bool reads(const struct expr *e, const struct buffer *b) {
-    int i;
-
-    if (e->kind == EXPR_LOAD && buffers_meet(e->buffer, b)) return true;
-    for (i = 0; i < e->count; i++)
-        if (reads(e->args[i], b)) return true;
-    return false;
-}
-
 static bool is_candidate(const struct lowering *l, const struct stmt *store) {
     const struct buffer *b = store->store.buffer;
 
-    return !reads(store->store.value, b) && b->scope == SCOPE_SHARED &&
+    return !reads_buffer(store->store.value, b) && b->scope == SCOPE_SHARED &&
            dtype_bits(b->dtype) == 16 && expr_has_load(store->store.value) &&
            module_has(l->m, FEATURE_STMATRIX);
 }

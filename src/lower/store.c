@@ -69,15 +69,20 @@ void vector_store(struct lowering *l, const struct vector *v, struct expr *const
     }
 }
 
-/* What is known of a buffer's contents ends when it, or what may alias it, is written. */
-static void forget(struct lowering *l, const struct buffer *written) {
-    int i, kept = 0;
-    const struct buffer *b;
+bool reads_buffer(const struct expr *e, const struct buffer *b) {
+    int i;
 
-    for (i = 0; i < l->loaded.count; i++) {
-        b = l->loaded.at[i].load->buffer;
-        if (!buffers_meet(b, written)) l->loaded.at[kept++] = l->loaded.at[i];
-    }
+    if (e->kind == EXPR_LOAD && buffers_meet(e->buffer, b)) return true;
+    for (i = 0; i < e->count; i++)
+        if (reads_buffer(e->args[i], b)) return true;
+    return false;
+}
+
+void forget_loads(struct lowering *l, const struct buffer *written) {
+    int i, kept = 0;
+
+    for (i = 0; i < l->loaded.count; i++)
+        if (!reads_buffer(l->loaded.at[i].load, written)) l->loaded.at[kept++] = l->loaded.at[i];
     l->loaded.count = kept;
 }
 
@@ -229,10 +234,9 @@ static void store_memory(struct lowering *l, struct group *g, struct stmt *store
         out_leave(l, saved);
         l->loaded.count = known;
     }
-    forget(l, b);
 }
 
-void store_make(struct lowering *l, struct group *g, struct stmt *store) {
+static void store_now(struct lowering *l, struct group *g, struct stmt *store) {
     struct buffer *b = store->store.buffer;
     struct expr *values[VECTOR];
     struct slot slots[VECTOR];
@@ -259,4 +263,9 @@ void store_make(struct lowering *l, struct group *g, struct stmt *store) {
         store_local(l, g, store, values);
     else
         store_memory(l, g, store, values);
+}
+
+void store_make(struct lowering *l, struct group *g, struct stmt *store) {
+    store_now(l, g, store);
+    forget_loads(l, store->store.buffer);
 }

@@ -284,11 +284,12 @@ static void check_loads(struct check *c) {
 
 static void check_body(struct check *c) {
     struct module *m = c->finder->in.module;
-    for (const struct stmt *s = c->finder->loop->loop.body.first; s; s = s->next) {
+    for (struct stmt *s = c->finder->loop->loop.body.first; s; s = s->next) {
         if (s->kind != STMT_IF) {
             stmt_accesses(m, s, check_access, c);
             continue;
         }
+        node_accesses(m, &(struct node){.stmt = s}, check_access, c);
         c->test = s->branch.test;
         for (const struct stmt *x = s->branch.then.first; x; x = x->next)
             stmt_accesses(m, x, check_access, c);
@@ -318,27 +319,33 @@ static void flow_access(const struct access *a, void *data) {
 
 static void flow_block(struct flow *w, const struct block *b);
 
+/* A jump out of a turn may leave what stands behind it undone. */
 static void flow_inner(struct flow *w, const struct block *b, bool loop) {
     bool before = w->stale, inside = block_holds(b, w->check->finder->loop);
     w->stale = before || (loop && inside);
     flow_block(w, b);
-    w->stale = before || (inside && w->stale);
+    w->stale = before || (inside && (w->stale || (loop && loop_jumps(b))));
+}
+
+/* Bounds and conditions; that of a WHILE is looked at again behind each turn. */
+static void flow_head(struct flow *w, struct stmt *s) {
+    node_accesses(w->check->finder->in.module, &(struct node){.stmt = s}, flow_access, w);
 }
 
 static void flow_block(struct flow *w, const struct block *b) {
-    struct module *m = w->check->finder->in.module;
-    for (const struct stmt *s = b->first; s; s = s->next) {
-        if (s == w->check->finder->loop)
+    for (struct stmt *s = b->first; s; s = s->next) {
+        flow_head(w, s);
+        if (s == w->check->finder->loop) {
             w->stale = true;
-        else if (s->kind == STMT_FOR)
+        } else if (s->kind == STMT_FOR) {
             flow_inner(w, &s->loop.body, true);
-        else if (s->kind == STMT_WHILE)
+        } else if (s->kind == STMT_WHILE) {
             flow_inner(w, &s->repeat.body, true);
-        else if (s->kind == STMT_IF) {
+            flow_head(w, s);
+        } else if (s->kind == STMT_IF) {
             flow_inner(w, &s->branch.then, false);
             flow_inner(w, &s->branch.otherwise, false);
-        } else
-            stmt_accesses(m, s, flow_access, w);
+        }
     }
 }
 

@@ -127,11 +127,20 @@ static void cover_loops(const struct outline *o, struct lifetime *life, int insi
         }
 }
 
+/* Of the nodes inside an IF: in the same of its branches? */
+static bool same_branch(const struct outline *o, int inside, int a, int b) {
+    while (o->nodes.at[a].parent != inside) a = o->nodes.at[a].parent;
+    while (o->nodes.at[b].parent != inside) b = o->nodes.at[b].parent;
+    return o->nodes.at[a].otherwise == o->nodes.at[b].otherwise;
+}
+
 /* What is not written afresh in each iteration may be carried around the loops outside. */
 static void carry(const struct outline *o, struct lifetime *life, const struct touch *first) {
     int inside = around(o, life->begin, life->end);
     cover_loops(o, life, inside);
-    if (first->whole && o->nodes.at[first->node].parent == inside) return;
+    if (first->whole && o->nodes.at[first->node].parent == inside &&
+        same_branch(o, inside, first->node, life->end))
+        return;
     for (int p = inside; p >= 0; p = o->nodes.at[p].parent) {
         if (!is_loop(o->nodes.at[p].stmt)) continue;
         life->begin = p;
