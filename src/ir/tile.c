@@ -114,6 +114,13 @@ bool buffers_meet(const struct buffer *a, const struct buffer *b) {
     return a == b || (a->no_restrict && b->no_restrict);
 }
 
+bool expr_reads(const struct expr *e, const struct buffer *b) {
+    if (e->kind == EXPR_LOAD && buffers_meet(e->buffer, b)) return true;
+    for (int i = 0; i < e->count; i++)
+        if (expr_reads(e->args[i], b)) return true;
+    return false;
+}
+
 bool buffer_is_constant(const struct buffer *b) {
     return b->scope == SCOPE_GLOBAL && !b->written && !b->no_restrict;
 }

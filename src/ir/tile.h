@@ -249,6 +249,7 @@ int64_t buffer_elements(const struct buffer *b); /* not GLOBAL; slots of a ring 
 /* May a write of one change what is read of the other? Views of one buffer and tensors of which the
  * text says that they overlap (no_restrict). */
 bool buffers_meet(const struct buffer *a, const struct buffer *b);
+bool expr_reads(const struct expr *e, const struct buffer *b); /* or a buffer that meets b */
 bool buffer_is_constant(const struct buffer *b); /* a tensor that nothing in its function writes */
 /* A name not yet used: "acc_scratch", then "acc_scratch_1"… */
 struct sym *module_name(struct module *m, const char *base);

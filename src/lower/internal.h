@@ -271,7 +271,6 @@ struct address address_at(struct lowering *l, struct buffer *b, struct expr *off
 /* -- store.c: assignments
  * -------------------------------------------------------------------------------- */
 void store_make(struct lowering *l, struct group *g, struct stmt *store);
-bool reads_buffer(const struct expr *e, const struct buffer *b); /* or what may alias it */
 /* What is known of memory contents ends when they, or an index into them, are written. */
 void forget_loads(struct lowering *l, const struct buffer *written);
 bool word_run(struct lowering *l, struct expr *const *words, int32_t count, struct operand *out);

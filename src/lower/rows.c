@@ -229,7 +229,7 @@ static bool rows_run(struct lowering *l, struct rows *q) {
 static bool is_candidate(const struct lowering *l, const struct stmt *store) {
     const struct buffer *b = store->store.buffer;
 
-    return !reads_buffer(store->store.value, b) && b->scope == SCOPE_SHARED &&
+    return !expr_reads(store->store.value, b) && b->scope == SCOPE_SHARED &&
            dtype_bits(b->dtype) == 16 && expr_has_load(store->store.value) &&
            module_has(l->m, FEATURE_STMATRIX);
 }

@@ -69,20 +69,11 @@ void vector_store(struct lowering *l, const struct vector *v, struct expr *const
     }
 }
 
-bool reads_buffer(const struct expr *e, const struct buffer *b) {
-    int i;
-
-    if (e->kind == EXPR_LOAD && buffers_meet(e->buffer, b)) return true;
-    for (i = 0; i < e->count; i++)
-        if (reads_buffer(e->args[i], b)) return true;
-    return false;
-}
-
 void forget_loads(struct lowering *l, const struct buffer *written) {
     int i, kept = 0;
 
     for (i = 0; i < l->loaded.count; i++)
-        if (!reads_buffer(l->loaded.at[i].load, written)) l->loaded.at[kept++] = l->loaded.at[i];
+        if (!expr_reads(l->loaded.at[i].load, written)) l->loaded.at[kept++] = l->loaded.at[i];
     l->loaded.count = kept;
 }
 

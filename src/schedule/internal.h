@@ -89,6 +89,7 @@ void async_fills(struct module *m, struct kernel *k);
 struct uniformity;
 struct uniformity *uniformity_of(struct module *m, struct arena *scratch, struct kernel *k);
 bool expr_is_uniform(const struct uniformity *u, const struct expr *e);
+bool loop_is_uniform(const struct uniformity *u, const struct stmt *s); /* all threads take all turns */
 
 /* -- depend.c: which loads of a loop may run ahead --------------------------------------------- */
 struct load {

@@ -12,6 +12,11 @@ struct touch { /* an access to shared memory in the body */
     struct use use;
 };
 
+struct steady {
+    const struct expr *e;
+    bool changes;
+};
+
 struct division {
     struct hazards *hazards; /* only its module */
     struct block *block;
@@ -36,15 +41,33 @@ static void gather(const struct access *a, void *data) {
     vec_push(d->scratch, &d->touches, t);
 }
 
-static bool same_index(const struct access *a, const struct access *b) {
+static void reads_written(const struct access *a, void *data) {
+    struct steady *s = data;
+    if ((a->kind & ACCESS_WRITE) && expr_reads(s->e, a->buffer)) s->changes = true;
+}
+
+static void sets_variable(struct stmt *t, void *data) {
+    struct steady *s = data;
+    if (t->kind == STMT_SET && expr_uses_var(s->e, t->let.var)) s->changes = true;
+}
+
+/* Has the expression one value throughout an iteration? */
+static bool is_steady(const struct division *d, const struct expr *e) {
+    struct steady s = {.e = e};
+    block_walk(&d->map->map.body, sets_variable, &s);
+    if (expr_has_load(e)) stmt_buffers(d->hazards->module, d->map, reads_written, &s);
+    return !s.changes;
+}
+
+static bool same_index(const struct division *d, const struct access *a, const struct access *b) {
     if (a->buffer != b->buffer) return false;
     for (int i = 0; i < a->buffer->rank; i++)
-        if (a->index[i] != b->index[i]) return false;
+        if (a->index[i] != b->index[i] || !is_steady(d, a->index[i])) return false;
     return true;
 }
 
-static bool exchange(const struct touch *x, const struct touch *y) {
-    return uses_exchange(&x->use, &y->use) && !same_index(&x->use.access, &y->use.access);
+static bool exchange(const struct division *d, const struct touch *x, const struct touch *y) {
+    return uses_exchange(&x->use, &y->use) && !same_index(d, &x->use.access, &y->use.access);
 }
 
 static void report_inside(struct division *d, const struct touch *x, const struct touch *y) {
@@ -64,7 +87,7 @@ static bool find_cuts(struct division *d) {
         for (int i = 0; i < d->touches.count; i++)
             for (int k = 0; k < d->touches.count; k++) {
                 const struct touch *x = &d->touches.at[i], *y = &d->touches.at[k];
-                if (y->at != at || x->at < start || x->at > at || !exchange(x, y)) continue;
+                if (y->at != at || x->at < start || x->at > at || !exchange(d, x, y)) continue;
                 if (x->at == at) {
                     report_inside(d, x, y);
                     return false;
@@ -109,41 +132,59 @@ static bool used_from(const struct division *d, int from, const struct var *v,
     return c.found;
 }
 
-struct written {
-    const struct expr *e;
-    bool found;
-};
-
-static void writes_operand(const struct access *a, void *data) {
-    struct written *w = data;
-    if ((a->kind & ACCESS_WRITE) && expr_uses_buffer(w->e, a->buffer)) w->found = true;
-}
-
 /* Does the LET give the same value after the statements in front of the cut? */
 static bool repeatable(const struct division *d, const struct stmt *let) {
-    if (let->kind != STMT_LET || let->let.var->kind != VAR_LET) return false;
-    struct written w = {.e = let->let.value};
-    stmt_buffers(d->hazards->module, d->map, writes_operand, &w);
-    return !w.found;
+    return let->kind == STMT_LET && let->let.var->kind == VAR_LET && is_steady(d, let->let.value);
+}
+
+static const struct var *bound_by(const struct stmt *s) {
+    if (s->kind == STMT_LET || s->kind == STMT_SET) return s->let.var;
+    return s->kind == STMT_ATOMIC ? s->atomic.previous : NULL;
+}
+
+/* Which statements in front of the cut bind what those behind it need, themselves or for a LET that
+ * is computed again there. */
+static bool *needed_from(const struct division *d, int cut) {
+    bool *needed = arena_array(d->scratch, bool, cut + 1);
+    for (int i = cut - 1; i >= 0; i--) {
+        const struct var *v = bound_by(d->body.at[i]);
+        needed[i] = v && used_from(d, cut, v, NULL);
+        for (int k = i + 1; v && k < cut && !needed[i]; k++)
+            needed[i] = needed[k] && repeatable(d, d->body.at[k]) &&
+                        expr_uses_var(d->body.at[k]->let.value, v);
+    }
+    return needed;
+}
+
+struct keeping {
+    const struct division *division;
+    int cut;
+    const struct buffer *found; /* private to an iteration */
+};
+
+static void find_kept(struct stmt *s, void *data) {
+    struct keeping *k = data;
+    if (s->kind == STMT_STORE && s->store.buffer->parallel_private &&
+        used_from(k->division, k->cut, NULL, s->store.buffer))
+        k->found = s->store.buffer;
 }
 
 /* What the statement binds or keeps for itself and later statements need. */
-static const char *carried(const struct division *d, int at, int cut) {
-    const struct stmt *s = d->body.at[at];
-    const struct var *v = NULL;
-    if (s->kind == STMT_LET || s->kind == STMT_SET) v = s->let.var;
-    if (s->kind == STMT_ATOMIC) v = s->atomic.previous;
-    if (v && used_from(d, cut, v, NULL) && !repeatable(d, s)) return v->name->text;
-    const struct buffer *b = s->kind == STMT_STORE ? s->store.buffer : NULL;
-    if (b && b->parallel_private && used_from(d, cut, NULL, b)) return b->name->text;
-    return NULL;
+static const char *carried(const struct division *d, int at, int cut, bool needed) {
+    struct stmt s = *d->body.at[at];
+    struct keeping kept = {d, cut, NULL};
+    s.next = NULL;
+    if (needed && !repeatable(d, &s)) return bound_by(&s)->name->text;
+    block_walk(&(struct block){&s, &s}, find_kept, &kept);
+    return kept.found ? kept.found->name->text : NULL;
 }
 
 static bool can_cross(const struct division *d) {
     struct diag *g = d->hazards->module->diag;
-    for (int c = 0; c < d->cuts.count; c++)
+    for (int c = 0; c < d->cuts.count; c++) {
+        const bool *needed = needed_from(d, d->cuts.at[c]);
         for (int i = 0; i < d->cuts.at[c]; i++) {
-            const char *name = carried(d, i, d->cuts.at[c]);
+            const char *name = carried(d, i, d->cuts.at[c], needed[i]);
             if (!name) continue;
             diag_report(
                 g, d->body.at[d->cuts.at[c]]->span, E0603,
@@ -154,6 +195,7 @@ static bool can_cross(const struct division *d) {
             diag_note(g, d->body.at[i]->span, "'%s' gets its value here", name);
             return false;
         }
+    }
     return true;
 }
 
@@ -164,9 +206,10 @@ static struct stmt *part(struct division *d, int from, int to) {
     struct stmt shape = *d->map;
     shape.next = NULL;
     shape.map.body = (struct block){0};
+    const bool *needed = needed_from(d, from);
     for (int i = 0; i < to; i++) {
         struct stmt *s = d->body.at[i];
-        if (i < from && !(repeatable(d, s) && used_from(d, from, s->let.var, NULL))) continue;
+        if (i < from && !(needed[i] && repeatable(d, s))) continue;
         struct stmt *copy = arena_make(m->arena, struct stmt);
         *copy = *s;
         block_append(&shape.map.body, copy);

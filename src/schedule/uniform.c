@@ -1,7 +1,8 @@
 /* uniform.c: which expressions have one value in all threads of the block.
  *
- * A variable is not uniform if some binding of it is not, or happens where not all threads go; a
- * private array likewise, as a whole. Grown until nothing changes. */
+ * A variable is not uniform if some binding of it is not, or happens where not all threads go, be
+ * it that some have left a loop or its turn; a private array likewise, as a whole. Grown until
+ * nothing changes. */
 #include "internal.h"
 
 struct uniformity {
@@ -38,6 +39,24 @@ bool expr_is_uniform(const struct uniformity *u, const struct expr *e) {
     return !has_var(u, e->var);
 }
 
+static bool jumps_alone(const struct uniformity *u, const struct block *b, bool together) {
+    for (const struct stmt *s = b->first; s; s = s->next) {
+        if (s->kind == STMT_BREAK || s->kind == STMT_CONTINUE) return !together;
+        if (s->kind != STMT_IF) continue;
+        bool inside = together && expr_is_uniform(u, s->branch.test);
+        if (jumps_alone(u, &s->branch.then, inside) || jumps_alone(u, &s->branch.otherwise, inside))
+            return true;
+    }
+    return false;
+}
+
+bool loop_is_uniform(const struct uniformity *u, const struct stmt *s) {
+    if (s->kind == STMT_WHILE)
+        return expr_is_uniform(u, s->repeat.test) && !jumps_alone(u, &s->repeat.body, true);
+    return expr_is_uniform(u, s->loop.lo) && expr_is_uniform(u, s->loop.hi) &&
+           !jumps_alone(u, &s->loop.body, true);
+}
+
 static void add_var(struct uniformity *u, const struct var *v) {
     if (!v || has_var(u, v)) return;
     vec_push(u->arena, &u->vars, v);
@@ -62,13 +81,11 @@ static void grow_stmt(struct uniformity *u, const struct stmt *s, bool together)
     bool inside;
     switch (s->kind) {
     case STMT_FOR:
-        inside = together && expr_is_uniform(u, s->loop.lo) && expr_is_uniform(u, s->loop.hi);
-        if (!inside) add_var(u, s->loop.var);
-        grow(u, &s->loop.body, inside);
+        if (!together || !expr_is_uniform(u, s->loop.lo) || !expr_is_uniform(u, s->loop.hi))
+            add_var(u, s->loop.var);
+        grow(u, &s->loop.body, together && loop_is_uniform(u, s));
         return;
-    case STMT_WHILE:
-        grow(u, &s->repeat.body, together && expr_is_uniform(u, s->repeat.test));
-        return;
+    case STMT_WHILE: grow(u, &s->repeat.body, together && loop_is_uniform(u, s)); return;
     case STMT_IF:
         inside = together && expr_is_uniform(u, s->branch.test);
         grow(u, &s->branch.then, inside);

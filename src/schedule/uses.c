@@ -273,9 +273,7 @@ static void gather_use(struct gather *g, const struct access *a) {
 
 static bool is_divergent(const struct hazards *h, const struct stmt *s) {
     if (s->kind == STMT_IF) return !expr_is_uniform(h->uniformity, s->branch.test);
-    if (s->kind == STMT_WHILE) return !expr_is_uniform(h->uniformity, s->repeat.test);
-    return s->kind == STMT_FOR && !(expr_is_uniform(h->uniformity, s->loop.lo) &&
-                                    expr_is_uniform(h->uniformity, s->loop.hi));
+    return (s->kind == STMT_FOR || s->kind == STMT_WHILE) && !loop_is_uniform(h->uniformity, s);
 }
 
 static void gather_uses(struct hazards *h) {
