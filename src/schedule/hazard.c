@@ -55,11 +55,8 @@ static bool slots_differ(struct slot a, struct slot b) {
 static unsigned axes_apart(const struct use *x, const struct use *y) {
     unsigned axes = 0;
     if (x->access.buffer != y->access.buffer) return 0;
-    for (int i = 0; i < x->access.buffer->rank; i++) {
-        int64_t d;
-        if (!affine_difference(y->access.region.base[i], x->access.region.base[i], &d)) continue;
-        if (d >= x->access.region.extent[i] || -d >= y->access.region.extent[i]) axes |= 1u << i;
-    }
+    for (int i = 0; i < x->access.buffer->rank; i++)
+        if (axis_apart(x, y, i)) axes |= 1u << i;
     return axes;
 }
 
@@ -285,9 +282,35 @@ static void state_forget(struct hazards *h, struct state *s, const struct var *v
         const struct use *u = &h->uses.at[e->use];
         unsigned before = e->forgotten;
         if (!v) e->forgotten |= u->moving;
-        for (int k = 0; v && k < u->access.buffer->rank; k++)
-            if (expr_uses_var(u->access.region.base[k], v)) e->forgotten |= 1u << k;
+        for (int k = 0; v && k < u->access.buffer->rank; k++) {
+            const struct expr *base = u->map.kind == MAP_UNKNOWN ? NULL : u->map.base[k];
+            if (expr_uses_var(u->access.region.base[k], v) || (base && expr_uses_var(base, v)))
+                e->forgotten |= 1u << k;
+        }
         s->mixed |= e->forgotten != before;
+    }
+}
+
+struct writing {
+    struct hazards *hazards;
+    struct state *state;
+};
+
+/* Indices that are read from what is written mean something else from now on. */
+static void forget_written(const struct access *a, void *data) {
+    struct writing *w = data;
+    if (!(a->kind & ACCESS_WRITE)) return;
+    for (int i = 0; i < w->state->events.count; i++) {
+        struct event *e = &w->state->events.at[i];
+        const struct use *u = &w->hazards->uses.at[e->use];
+        unsigned before = e->forgotten;
+        for (int k = 0; k < u->access.buffer->rank; k++) {
+            const struct expr *base = u->map.kind == MAP_UNKNOWN ? NULL : u->map.base[k];
+            if (expr_reads(u->access.region.base[k], a->buffer) ||
+                (base && expr_reads(base, a->buffer)))
+                e->forgotten |= 1u << k;
+        }
+        w->state->mixed |= e->forgotten != before;
     }
 }
 
@@ -428,8 +451,9 @@ static void run_branch(struct hazards *h, int node, struct state *s, struct jump
 static void run_node(struct hazards *h, int node, struct state *s, struct jumps *j) {
     const struct stmt *stmt = h->outline.nodes.at[node].stmt;
     run_fence(h, node, s);
-    if (h->divergent[node]) {
+    if (h->divergent[node]) { /* it may change any of the variables */
         touch(h, node, s);
+        state_forget(h, s, NULL);
         return;
     }
     switch (stmt->kind) {
@@ -453,7 +477,10 @@ static void run_node(struct hazards *h, int node, struct state *s, struct jumps 
     case STMT_MAP:
     case STMT_COPY:
     case STMT_GEMM:
-    case STMT_REDUCE: touch(h, node, s); return;
+    case STMT_REDUCE:
+        touch(h, node, s);
+        if (h->reading) stmt_buffers(h->module, stmt, forget_written, &(struct writing){h, s});
+        return;
     }
 }
 

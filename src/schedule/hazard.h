@@ -22,7 +22,8 @@ struct use { /* one access to memory that threads share */
     const struct buffer *root; /* the storage: views looked through */
     unsigned kind;
     bool async, atomic;
-    unsigned moving; /* axes whose index is not fixed for the whole kernel */
+    unsigned moving;   /* axes whose index is not fixed for the whole kernel */
+    unsigned personal; /* axes whose index is not the same in all threads */
     struct thread_map map;
 };
 
@@ -82,8 +83,9 @@ struct hazards {
     bool *divergent; /* by node: the outermost branch or loop that not all threads take */
     int *first_use;  /* by node, and one more */
     VEC(struct use) uses;
-    bool *idle; /* by use: part of no hazard as long as fences are only added */
-    bool *met;  /* by use: part of one that a run found */
+    bool reading; /* some index is read from memory */
+    bool *idle;   /* by use: part of no hazard as long as fences are only added */
+    bool *met;    /* by use: part of one that a run found */
     VEC(struct counted) counted;
     VEC(struct counter) counters;
     VEC(struct hazard) found;
@@ -100,6 +102,8 @@ const struct expr *use_slot(const struct use *u); /* of an access to a ring */
 /* Who does an access of the statement, which is no part of a MAP. */
 struct thread_map map_of_access(const struct hazards *h, const struct stmt *s,
                                 const struct access *a);
+/* Axis k never meets that of the other while the indices mean the same, in whatever thread. */
+bool axis_apart(const struct use *x, const struct use *y, int k);
 /* May accesses of two statements meet in an element that different threads touch? */
 bool uses_exchange(const struct use *x, const struct use *y);
 bool thread_layouts_equal(const struct layout *a, const struct layout *b);

@@ -212,7 +212,10 @@ static bool moved_apart(const struct outline *o, int node, int loop, const struc
             expr_uses_var(a->region.base[axis], o->nodes.at[i].stmt->loop.var))
             return false;
     for (int i = 0; i < f.count; i++)
-        if (f.atom[i]->kind != EXPR_VAR && expr_uses_var(f.atom[i], l->loop.var)) return false;
+        if (expr_has_load(f.atom[i]) ||
+            block_binds(&o->nodes.at[loop].stmt->loop.body, f.atom[i]) ||
+            (f.atom[i]->kind != EXPR_VAR && expr_uses_var(f.atom[i], l->loop.var)))
+            return false;
     int64_t step = affine_coefficient(&f, l->loop.var) * l->loop.step;
     return step >= a->region.extent[axis] || -step >= a->region.extent[axis];
 }
@@ -268,6 +271,12 @@ static void gather_use(struct gather *g, const struct access *a) {
     u.atomic = a->stmt->kind == STMT_ATOMIC && a->stmt->atomic.buffer == a->buffer;
     u.moving = moving_axes(&a->region);
     u.map = map_of_access(h, s, a);
+    for (int k = 0; k < a->buffer->rank; k++) {
+        const struct expr *base = u.map.kind == MAP_UNKNOWN ? NULL : u.map.base[k];
+        if (base && (expr_uses_kind(base, VAR_MUTABLE) || expr_has_load(base))) u.moving |= 1u << k;
+        h->reading |= expr_has_load(a->region.base[k]) || (base && expr_has_load(base));
+        if (!expr_is_uniform(h->uniformity, a->region.base[k])) u.personal |= 1u << k;
+    }
     vec_push(h->arena, &h->uses, u);
 }
 
@@ -377,12 +386,22 @@ struct fence *hazards_fence(struct hazards *h, int node) {
 
 /* -- Exchanges where no barrier can stand ------------------------------------------------------ */
 
-static bool may_meet(const struct use *x, const struct use *y) {
-    for (int i = 0; i < x->access.buffer->rank && x->access.buffer == y->access.buffer; i++) {
-        int64_t d;
-        if (!affine_difference(y->access.region.base[i], x->access.region.base[i], &d)) continue;
-        if (d >= x->access.region.extent[i] || -d >= y->access.region.extent[i]) return false;
+bool axis_apart(const struct use *x, const struct use *y, int k) {
+    const struct region *a = &x->access.region, *b = &y->access.region;
+    int64_t d;
+    if ((x->personal | y->personal) >> k & 1) {
+        const struct expr *p = a->base[k], *q = b->base[k];
+        if (p->hi == INT64_MAX || q->hi == INT64_MAX || p->lo == INT64_MIN || q->lo == INT64_MIN)
+            return false;
+        return p->hi + a->extent[k] <= q->lo || q->hi + b->extent[k] <= p->lo;
     }
+    return affine_difference(b->base[k], a->base[k], &d) &&
+           (d >= a->extent[k] || -d >= b->extent[k]);
+}
+
+static bool may_meet(const struct use *x, const struct use *y) {
+    for (int i = 0; i < x->access.buffer->rank && x->access.buffer == y->access.buffer; i++)
+        if (axis_apart(x, y, i)) return false;
     return true;
 }
 
