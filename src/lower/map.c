@@ -342,20 +342,25 @@ struct ahead {
     int32_t registers[STAGED_LOADS];
 };
 
-static bool written_in(struct block *b, const struct buffer *read) {
-    struct stmt *t;
-    const struct buffer *w;
+struct writer {
+    const struct buffer *buffer;
+    bool found;
+};
 
-    for (t = b->first; t; t = t->next) {
-        if (t->kind == STMT_IF &&
-            (written_in(&t->branch.then, read) || written_in(&t->branch.otherwise, read)))
-            return true;
-        w = t->kind == STMT_STORE    ? t->store.buffer
-            : t->kind == STMT_ATOMIC ? t->atomic.buffer
-                                     : NULL;
-        if (w && buffers_meet(w, read)) return true;
-    }
-    return false;
+static void find_writer(struct stmt *t, void *data) {
+    struct writer *w = data;
+    const struct buffer *b = t->kind == STMT_STORE    ? t->store.buffer
+                             : t->kind == STMT_ATOMIC ? t->atomic.buffer
+                                                      : NULL;
+
+    if (b && buffers_meet(b, w->buffer)) w->found = true;
+}
+
+static bool written_in(struct block *b, const struct buffer *read) {
+    struct writer w = {.buffer = read};
+
+    block_walk(b, find_writer, &w);
+    return w.found;
 }
 
 static void find_ahead(struct lowering *l, struct expr *load, void *data) {

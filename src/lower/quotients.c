@@ -20,6 +20,7 @@ struct grouping {
     struct module *m;
     struct kblock *block;
     struct kstmt *first; /* of the statements */
+    struct kstmt *at;    /* the one that is being rewritten */
     int count;
     bool full;
     struct one_division division[GROUP];
@@ -205,10 +206,11 @@ static void make_branch(struct grouping *g) {
     kblock_insert_before(g->block, g->first, branch);
 }
 
+/* One in the arm of a SELECT was not noted: its operands may have changed on the way. */
 static struct expr *replace(struct expr *e, void *data) {
     struct grouping *g = data;
     for (int i = 0; i < g->count; i++)
-        if (g->division[i].e == e) return g->division[i].quotient;
+        if (g->division[i].e == e && !is_changed(g, g->at, e)) return g->division[i].quotient;
     return NULL;
 }
 
@@ -218,6 +220,7 @@ static void make_group(struct grouping *g, struct kstmt *end) {
     make_branch(g);
     for (struct kstmt *s = g->first; s != end; s = s->next) {
         struct expr **value = s->kind == K_PUT ? &s->put.value : &s->set.value;
+        g->at = s;
         if (value_of(s)) *value = expr_rewrite(g->m->exprs, *value, replace, g);
     }
 }
