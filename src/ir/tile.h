@@ -289,6 +289,9 @@ void stmt_accesses(struct module *m, const struct stmt *s,
 /* The same without working out the boxes: `region` and `exact` say nothing. */
 void stmt_buffers(struct module *m, const struct stmt *s,
                   void (*visit)(const struct access *a, void *data), void *data);
+/* Does the statement, or one of the block, write b or a buffer that meets it? */
+bool stmt_writes(struct module *m, const struct stmt *s, const struct buffer *b);
+bool block_writes(struct module *m, const struct block *body, const struct buffer *b);
 /* Calls visit for each expression held directly by s (not by nested statements). */
 void stmt_expressions(struct stmt *s, void (*visit)(struct expr **e, void *data), void *data);
 /* Calls visit for s and all nested statements, outermost first. */

@@ -406,3 +406,25 @@ void stmt_buffers(struct module *m, const struct stmt *s,
     struct walk w = {.m = m, .visit = visit, .data = data, .plain = true};
     walk_stmt(&w, s);
 }
+
+struct writes {
+    const struct buffer *buffer;
+    bool found;
+};
+
+static void note_write(const struct access *a, void *data) {
+    struct writes *w = data;
+    if ((a->kind & ACCESS_WRITE) && buffers_meet(a->buffer, w->buffer)) w->found = true;
+}
+
+bool stmt_writes(struct module *m, const struct stmt *s, const struct buffer *b) {
+    struct writes w = {b, false};
+    stmt_buffers(m, s, note_write, &w);
+    return w.found;
+}
+
+bool block_writes(struct module *m, const struct block *body, const struct buffer *b) {
+    bool found = false;
+    for (const struct stmt *s = body->first; s && !found; s = s->next) found = stmt_writes(m, s, b);
+    return found;
+}

@@ -52,7 +52,7 @@ static struct site hoisted(struct plan *p, const struct site *s, const struct bu
     struct site at = *s;
     for (const struct nest *n = s->nest; n; n = n->outer) {
         if (n->stmt->kind == STMT_IF) continue;
-        if (statement_writes(p, n->stmt, fragment)) break;
+        if (stmt_writes(p->m, n->stmt, fragment)) break;
         at.stmt = n->stmt;
         at.block = n->block;
         at.nest = n->outer;
@@ -65,7 +65,7 @@ static struct buffer *staged_already(struct plan *p, const struct site *at,
                                      const struct buffer *fragment) {
     struct buffer *scratch = NULL;
     for (const struct stmt *s = at->block->first; s && s != at->stmt; s = s->next) {
-        if (statement_writes(p, s, fragment)) scratch = NULL;
+        if (stmt_writes(p->m, s, fragment)) scratch = NULL;
         for (int i = 0; i < p->staged.count; i++)
             if (p->staged.at[i].stmt == s && p->staged.at[i].fragment == fragment)
                 scratch = p->staged.at[i].scratch;

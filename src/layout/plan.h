@@ -102,7 +102,6 @@ void collect_sites(struct plan *p);
 /* The domain of a MAP or COPY; NULL of others. */
 struct domain *site_domain(const struct site *s);
 unsigned kinds_of(const struct site *s, const struct buffer *b); /* enum access_kind, a set */
-bool statement_writes(struct plan *p, const struct stmt *s, const struct buffer *b);
 /* How `index` of a fragment looks from the domain. */
 void view_classify(struct view *v, const struct domain *d);
 

@@ -219,22 +219,6 @@ static void add_site(struct collector *c, struct stmt *s) {
     at->once |= copies_would_race(at);
 }
 
-struct writes {
-    const struct buffer *b;
-    bool found;
-};
-
-static void note_write(const struct access *a, void *data) {
-    struct writes *w = data;
-    if (a->buffer == w->b && (a->kind & ACCESS_WRITE)) w->found = true;
-}
-
-bool statement_writes(struct plan *p, const struct stmt *s, const struct buffer *b) {
-    struct writes w = {b, false};
-    stmt_buffers(p->m, s, note_write, &w);
-    return w.found;
-}
-
 /* A copy of what a view reads is made outside of the loops that leave the fragment as it is. */
 static void weigh_views(struct plan *p, struct site *s) {
     for (int i = 0; i < s->views.count; i++) {
@@ -243,7 +227,7 @@ static void weigh_views(struct plan *p, struct site *s) {
         if (v->buffer->scope != SCOPE_FRAGMENT || (v->kind & ACCESS_WRITE)) continue;
         for (const struct nest *n = s->nest; n; n = n->outer) {
             if (n->stmt->kind == STMT_IF) continue;
-            if (statement_writes(p, n->stmt, v->buffer)) break;
+            if (stmt_writes(p->m, n->stmt, v->buffer)) break;
             v->stage_weight /= LOOP_WEIGHT;
         }
     }

@@ -26,7 +26,7 @@ struct search {
     struct module *m;
     const struct buffer *buffer;
     const struct stmt *loop;
-    bool found, written;
+    bool found;
 };
 
 static void look_in(struct expr **e, void *data) {
@@ -112,16 +112,6 @@ static bool is_read_behind(struct search *s, struct block *b) {
     return f == FATE_READ;
 }
 
-static void look_for_write(struct stmt *t, void *data) {
-    struct search *s = data;
-    const struct buffer *w = t->kind == STMT_STORE    ? t->store.buffer
-                             : t->kind == STMT_ATOMIC ? t->atomic.buffer
-                             : t->kind == STMT_COPY   ? t->copy.dst.buffer
-                                                      : NULL;
-
-    if (w && buffers_meet(w, s->buffer)) s->written = true;
-}
-
 /* -- the loop
  * ---------------------------------------------------------------------------------------- */
 static bool is_known(const struct expr *e) {
@@ -129,7 +119,6 @@ static bool is_known(const struct expr *e) {
 }
 
 static bool is_candidate(struct lowering *l, struct stmt *loop, const struct stmt *t) {
-    struct search read = {.buffer = t->copy.src.buffer};
     struct search held = {.m = l->m, .buffer = t->copy.dst.buffer, .loop = loop};
     int i;
 
@@ -138,8 +127,8 @@ static bool is_candidate(struct lowering *l, struct stmt *loop, const struct stm
         return false;
     for (i = 0; i < t->copy.src.buffer->rank; i++)
         if (!is_known(t->copy.src.base[i])) return false;
-    block_walk(&loop->loop.body, look_for_write, &read);
-    return !read.written && !is_read_behind(&held, &l->k->body);
+    return !block_writes(l->m, &loop->loop.body, t->copy.src.buffer) &&
+           !is_read_behind(&held, &l->k->body);
 }
 
 /* How many of the first statements are such copies, within the registers there are. */
@@ -173,20 +162,12 @@ static struct kblock *open_loop(struct lowering *l, const struct stmt *t) {
 /* -- the same reads again
  * ----------------------------------------------------------------------------- */
 /* Nothing but the copies changes the fragment, and nobody the tensor. */
-static bool stays(struct stmt *loop, int copies, const struct buffer *fragment,
+static bool stays(struct lowering *l, struct stmt *loop, int copies, const struct buffer *fragment,
                   const struct buffer *read) {
-    struct stmt *t = loop->loop.body.first;
-    struct search s = {.buffer = fragment};
-    struct block rest;
+    struct block rest = loop->loop.body;
 
-    for (; copies > 0; copies--) t = t->next;
-    rest = (struct block){t, loop->loop.body.last};
-    if (t) block_walk(&rest, look_for_write, &s);
-    for (; t; t = t->next)
-        if ((t->kind == STMT_REDUCE && t->reduce.dst.buffer == fragment) ||
-            (t->kind == STMT_GEMM && t->gemm.c.buffer == fragment))
-            return false;
-    return !s.written && buffer_is_constant(read);
+    for (; copies > 0; copies--) rest.first = rest.first->next;
+    return buffer_is_constant(read) && !block_writes(l->m, &rest, fragment);
 }
 
 static bool same_reads(struct lowering *l, const struct kept *k, const struct stmt *loop,
@@ -247,7 +228,8 @@ static void make_slots(struct lowering *l, struct stmt *loop, int count, int64_t
         slots = add_array(l, arena_printf(l->m->arena, "%s_ahead", a->name->text), a->dtype,
                           a->element, a->count * (int32_t)trips);
         use_array(l, loop, t, slots);
-        if (l->out == &l->code->body && stays(loop, count, t->copy.dst.buffer, t->copy.src.buffer))
+        if (l->out == &l->code->body &&
+            stays(l, loop, count, t->copy.dst.buffer, t->copy.src.buffer))
             vec_push(l->m->arena, &l->kept, ((struct kept){loop, t, slots}));
     }
 }

@@ -342,38 +342,16 @@ struct ahead {
     int32_t registers[STAGED_LOADS];
 };
 
-struct writer {
-    const struct buffer *buffer;
-    bool found;
-};
-
-static void find_writer(struct stmt *t, void *data) {
-    struct writer *w = data;
-    const struct buffer *b = t->kind == STMT_STORE    ? t->store.buffer
-                             : t->kind == STMT_ATOMIC ? t->atomic.buffer
-                                                      : NULL;
-
-    if (b && buffers_meet(b, w->buffer)) w->found = true;
-}
-
-static bool written_in(struct block *b, const struct buffer *read) {
-    struct writer w = {.buffer = read};
-
-    block_walk(b, find_writer, &w);
-    return w.found;
-}
-
 static void find_ahead(struct lowering *l, struct expr *load, void *data) {
     struct ahead *a = data;
     int i;
 
-    (void)l;
     for (i = 0; i < a->count; i++)
         if (a->load[i] == load) return;
     for (i = 0; i < load->count; i++)
         if (depends_on_state(load->args[i]) || expr_uses_kind(load->args[i], VAR_LET)) return;
     if (load->buffer->scope == SCOPE_GLOBAL && a->count < STAGED_LOADS &&
-        !written_in(a->body->block, load->buffer))
+        !block_writes(l->m, a->body->block, load->buffer))
         a->load[a->count++] = load;
 }
 

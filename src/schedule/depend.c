@@ -25,25 +25,6 @@ bool loop_jumps(const struct block *body) {
     return false;
 }
 
-struct writer {
-    const struct buffer *buffer;
-    const struct stmt *found;
-    const struct stmt *except;
-};
-
-static void find_writer(const struct access *a, void *data) {
-    struct writer *w = data;
-    if ((a->kind & ACCESS_WRITE) && buffers_meet(a->buffer, w->buffer) && a->stmt != w->except &&
-        !w->found)
-        w->found = a->stmt;
-}
-
-bool block_writes(struct module *m, const struct block *body, const struct buffer *b) {
-    struct writer w = {.buffer = b};
-    for (const struct stmt *s = body->first; s; s = s->next) stmt_buffers(m, s, find_writer, &w);
-    return w.found != NULL;
-}
-
 /* -- Expressions that mean the same one iteration earlier -------------------------------------- */
 
 static bool loads_change(const struct finder *f, const struct expr *e) {

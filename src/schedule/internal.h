@@ -113,8 +113,6 @@ struct loads loop_loads(struct place_in in, struct stmt *loop, struct uniformity
 struct stmt *load_early(struct module *m, const struct loads *loads, const struct load *l);
 /* A BREAK or CONTINUE that leaves or skips an iteration of this very loop. */
 bool loop_jumps(const struct block *body);
-/* Does any statement of the block write the buffer? */
-bool block_writes(struct module *m, const struct block *body, const struct buffer *b);
 
 /* -- gather.c ------------------------------------------------------------------------------------ */
 /* Is s a MAP that works out, from tensors alone, an element of a shared tile in each iteration? Then
