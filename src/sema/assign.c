@@ -72,12 +72,15 @@ static bool needs_let(struct sema *s, struct value v) {
     return !variable && x->kind != EXPR_INT && x->kind != EXPR_FLOAT;
 }
 
+static bool is_container(struct value v) { return is_sequence(v) || v.kind == VALUE_DICT; }
+
+static void read_items(struct sema *s, struct value v, struct span span, int depth);
+
 struct value value_snapshot(struct sema *s, struct value v, struct span span) {
+    if (s->block && is_container(v)) read_items(s, v, span, 0);
     if (!needs_let(s, v)) return v;
     return form_let(s, intern_text(s->names, "value"), v, DTYPE_NONE, span);
 }
-
-static bool is_container(struct value v) { return is_sequence(v) || v.kind == VALUE_DICT; }
 
 /* x = (A[0], A[1]) reads the elements here, as x = A[0] would. */
 static void read_items(struct sema *s, struct value v, struct span span, int depth) {
@@ -101,8 +104,8 @@ void assign_name(struct sema *s, struct env *e, struct sym *name, struct value v
     }
     if (refuse_carried(s, e, name, span) || (!old && refuse_captured(s, e, name, span)))
         v = value_bad();
-    else if (s->block && is_container(v))
-        read_items(s, v, span, 0);
+    else if (is_container(v))
+        v = value_snapshot(s, v, span);
     else if (needs_let(s, v))
         v = form_let(s, name, v, DTYPE_NONE, span);
     if (v.kind == VALUE_VAR) v.mutable->bound = true;
@@ -302,9 +305,7 @@ void exec_assign(struct sema *s, struct env *e, const struct ast_stmt *st) {
     if (!replaced(s, first, &v)) v = eval_for_target(s, e, first, st->assign.value);
     if (evaluator_of(s)->module_level && is_items(first) && is_sequence(v))
         v = replaced_items(s, first, v);
-    if (first->next && s->block && v.kind == VALUE_ACCESS && value_is_scalar_ir(v))
-        v = form_let(s, intern_text(s->names, "value"), v, DTYPE_NONE,
-                     st->span); /* a = b[i] = c[j]: c[j] is read once */
+    if (first->next) v = value_snapshot(s, v, st->span); /* a = b[i] = x: x is evaluated once */
     for (const struct ast_expr *t = first; t; t = t->next) assign_target(s, e, t, v);
 }
 
@@ -340,8 +341,7 @@ static void augment_name(struct sema *s, struct env *e, const struct ast_stmt *s
     if (old.kind == VALUE_LIST && st->augmented.op == AST_ADD) { /* in place, as Python does it */
         struct sequence *items;
         if (iterate(s, v, st->augmented.value->span, &items))
-            for (int i = 0; i < items->items.count && !s->stopped; i++)
-                sequence_push(s, old, items->items.at[i]);
+            sequence_extend(s, old, items, st->span);
         return;
     }
     assign_name(s, e, target->name, binary(s, st->augmented.op, old, v, st->span), target->span);

@@ -10,7 +10,8 @@ struct closure *closure_new(struct sema *s, struct env *e, const struct ast_para
     c->parameters = (struct ast_parameter *)p;
     for (; p; p = p->next)
         vec_push(s->arena, &c->presets,
-                 p->preset ? eval_expr(s, e, p->preset) : (struct value){.kind = VALUE_ABSENT});
+                 p->preset ? value_snapshot(s, eval_expr(s, e, p->preset), p->preset->span)
+                           : (struct value){.kind = VALUE_ABSENT});
     return c;
 }
 
@@ -124,10 +125,9 @@ static struct value passed(struct sema *s, const struct ast_parameter *p, enum v
     }
     bool variable = v.kind == VALUE_VAR || v.kind == VALUE_REF;
     bool snapshot = variable || (kind == VALUE_MACRO && value_is_scalar_ir(v));
-    if (snapshot && s->block &&
-        !(v.kind == VALUE_IR && v.expr->kind != EXPR_LOAD && !expr_has_load(v.expr)))
-        return form_let(s, p->name, v, DTYPE_NONE, span);
-    return v;
+    bool fixed = v.kind == VALUE_IR && !expr_has_load(v.expr) &&
+                 !expr_uses_kind(v.expr, VAR_MUTABLE); /* the same whenever it is computed */
+    return snapshot && s->block && !fixed ? form_let(s, p->name, v, DTYPE_NONE, span) : v;
 }
 
 struct env *bind_parameters(struct sema *s, struct closure *c, enum value_kind kind,

@@ -80,6 +80,7 @@ static enum flow run_items(struct sema *s, struct env *e, const struct ast_stmt 
                            struct value source) {
     struct evaluator *v = evaluator_of(s);
     struct sequence *items;
+    source = value_snapshot(s, source, st->loop.source->span);
     if (!iterate(s, source, st->loop.source->span, &items)) return skip_failed(s, e, st);
     struct env *inner = env_new(s, ENV_UNROLLED, e, st->span);
     bool module_level = v->module_level;

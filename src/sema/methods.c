@@ -55,6 +55,13 @@ struct value static_attribute(struct sema *s, struct value v, struct sym *name, 
 /* -- Lists
  * ------------------------------------------------------------------------------------------ */
 
+/* `items` may be those of the list itself: then they are the ones it had. */
+void sequence_extend(struct sema *s, struct value list, const struct sequence *items,
+                     struct span span) {
+    for (int i = 0, n = items->items.count; i < n && !s->stopped; i++)
+        sequence_push(s, list, value_snapshot(s, items->items.at[i], span));
+}
+
 static struct value list_find(struct sema *s, struct value list, struct value item, bool count,
                               struct span span) {
     if (!value_is_static(list) || !value_is_static(item))
@@ -116,8 +123,7 @@ static struct value list_method(struct sema *s, struct value list, const char *n
         return value_none();
     }
     if (!iterate(s, first, a->span, &items)) return value_bad();
-    for (int i = 0; i < items->items.count && !s->stopped; i++)
-        sequence_push(s, list, items->items.at[i]);
+    sequence_extend(s, list, items, a->span);
     return value_none();
 }
 
@@ -155,7 +161,7 @@ static struct value dict_method(struct sema *s, struct value self, const char *n
         from = a->list.at[0].value.dict;
     }
     for (int i = 0, n = from->keys.count; i < n && !s->stopped; i++)
-        dict_set(s, into.dict, from->keys.at[i], from->values.at[i]);
+        dict_set(s, into.dict, from->keys.at[i], value_snapshot(s, from->values.at[i], a->span));
     return from == d ? into : value_none();
 }
 

@@ -67,7 +67,8 @@ struct env *env_snapshot(struct sema *s, struct env *e); /* copies all but the m
 void assign_name(struct sema *s, struct env *e, struct sym *name, struct value v, struct span span);
 void assign_typed(struct sema *s, struct env *e, const struct ast_stmt *st);
 void exec_assign(struct sema *s, struct env *e, const struct ast_stmt *st);
-/* A device scalar that goes into a list or dict is evaluated here, like one that gets a name. */
+/* A device scalar that goes into a list or dict, or waits for its use in another way, is evaluated
+ * here, like one that gets a name; so are those that a list or dict holds. */
 struct value value_snapshot(struct sema *s, struct value v, struct span span);
 void exec_augmented(struct sema *s, struct env *e, const struct ast_stmt *st);
 
@@ -99,6 +100,8 @@ const struct builtin *host_row(int i);
 /* -- methods.c
  * ------------------------------------------------------------------------------------------ */
 struct value static_attribute(struct sema *s, struct value v, struct sym *name, struct span span);
+void sequence_extend(struct sema *s, struct value list, const struct sequence *items,
+                     struct span span);
 struct value call_static_method(struct sema *s, const struct method *m, struct arguments *a,
                                 struct span span);
 

@@ -110,6 +110,28 @@ static const struct run_case arithmetic[] = {
      "-128 65535 1"},
 };
 
+/* A value is that of the moment at which Python would have it. */
+static const struct run_case moments[] = {
+    {"v = T.alloc_var('int32', 5)\n@T.macro\ndef m(to: T.Ref, x, at):\n    to = to + 100\n"
+     "    Y[at] = x\nm(v, v + 1, 0)\nm(v, v * 2, 1)\nm(v, v, 2)\nY[3] = v",
+     "6 210 205 305"},
+    {"v = T.alloc_var('int32', 5)\nw = T.alloc_var('int32', 0)\nY[0] = 7\nY[0] = x = Y[0] + 1\n"
+     "Y[1] = x\nv = w = v + 1\nY[2] = v\nY[3] = w",
+     "8 8 6 6"},
+    {"v = T.alloc_var('int32', 5)\nl = [v]\nl += [v + 1]\nl.extend((v + 2, [v + 3]))\n"
+     "l.append((v + 4, 0))\nd = {'a': v}\nd.update({'b': v + 1})\nd['c'] = (v + 2,)\nv = 0\n"
+     "Y[0] = l[0]\nY[1] = l[1]\nY[2] = l[2]\nY[3] = l[3][0]\nY[4] = l[4][0]\nY[5] = d['a']\n"
+     "Y[6] = d['b']\nY[7] = d['c'][0]",
+     "5 6 7 8 9 5 6 7"},
+    {"v = T.alloc_var('int32', 5)\nj = 0\nfor x in (v, v + 1, v + 2):\n    v = v + 100\n"
+     "    Y[j] = x\n    j += 1\nfor a, b in [(v, 0), (v + 1, 1)]:\n    v = 0\n    Y[j + b] = a",
+     "5 6 7 305 306"},
+    {"v = T.alloc_var('int32', 5)\ndef f(i, x=v + 1, *, y=(v,)):\n    return i + x + y[0]\n"
+     "v = 100\nY[0] = f(0)\nY[1] = f(1, v)",
+     "11 106"},
+    {"l = [1, 2]\nl += l\nl.extend(l)\nY[0] = len(l)\nY[1] = l[5]", "8 2"},
+};
+
 /* A case for each elementwise function of the language. */
 static const struct run_case functions[] = {
     {"Y[0] = T.exp(F[4])", "1.64872127"},
@@ -300,6 +322,7 @@ static void run_table(const struct run_case *cases, size_t count) {
 TABLE(copies)
 TABLE(control)
 TABLE(arithmetic)
+TABLE(moments)
 TABLE(functions)
 TABLE(together)
 
@@ -319,11 +342,9 @@ static void functions_are_complete(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(run_copies),
-        cmocka_unit_test(run_control),
-        cmocka_unit_test(run_arithmetic),
-        cmocka_unit_test(run_functions),
-        cmocka_unit_test(functions_are_complete),
+        cmocka_unit_test(run_copies),     cmocka_unit_test(run_control),
+        cmocka_unit_test(run_arithmetic), cmocka_unit_test(run_moments),
+        cmocka_unit_test(run_functions),  cmocka_unit_test(functions_are_complete),
         cmocka_unit_test(run_together),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
