@@ -52,8 +52,8 @@ static bool refuse_carried(struct sema *s, struct env *e, struct sym *name, stru
 /* A nested function that assigns to the variable of the function around would make its own name. */
 static bool refuse_captured(struct sema *s, struct env *e, struct sym *name, struct span span) {
     struct value v;
-    const struct env *body = env_body(e);
-    if (!body->parent || body->kind == ENV_MODULE || !env_lookup(body->parent, name, &v))
+    struct env *body = env_body(e);
+    if (!body->parent || body->kind == ENV_MODULE || !env_lookup(env_around(body), name, &v))
         return false;
     if (v.kind != VALUE_VAR) return false;
     sema_error(

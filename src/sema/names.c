@@ -46,17 +46,30 @@ static struct binding *env_add(struct sema *s, struct env *e, struct sym *name) 
     return &e->list.at[e->list.count - 1];
 }
 
+static bool is_body(const struct env *e) {
+    return e->kind == ENV_FUNCTION || e->kind == ENV_KERNEL || e->kind == ENV_MODULE;
+}
+
+struct env *env_body(struct env *e) {
+    while (!is_body(e)) e = e->parent;
+    return e;
+}
+
+/* A function sees the names of the one around it as they are when it is called: those that regions
+ * opened since its definition bind, too. */
+struct env *env_around(struct env *body) {
+    struct env *up = body->parent, *open = up ? env_body(up)->innermost : NULL;
+    for (struct env *e = open; e; e = is_body(e) ? NULL : e->parent)
+        if (e == up) return open;
+    return up;
+}
+
 static struct binding *env_visible(struct env *e, struct sym *name) {
-    for (; e; e = e->parent) {
+    for (; e; e = is_body(e) ? env_around(e) : e->parent) {
         struct binding *b = env_own(e, name);
         if (b) return b;
     }
     return NULL;
-}
-
-struct env *env_body(struct env *e) {
-    while (e->kind != ENV_FUNCTION && e->kind != ENV_KERNEL && e->kind != ENV_MODULE) e = e->parent;
-    return e;
 }
 
 struct binding *env_in_function(struct env *e, struct sym *name) {
@@ -189,12 +202,15 @@ struct env *region_open(struct sema *s, enum env_kind kind, struct env *parent, 
     struct env *e = env_new(s, kind, parent, span);
     e->opened = ++evaluator_of(s)->clock;
     e->outer_block = s->block;
+    e->outer = env_body(parent)->innermost;
+    env_body(parent)->innermost = e;
     s->block = into;
     return e;
 }
 
 void region_close(struct sema *s, struct env *e) {
     s->block = e->outer_block;
+    env_body(e)->innermost = e->outer;
     struct env *up = e->parent;
     while (up->kind == ENV_UNROLLED) up = up->parent;
     for (int i = 0; i < e->list.count; i++) {

@@ -55,6 +55,8 @@ struct env {
     struct span span;
     int64_t opened; /* clock */
     struct block *outer_block;
+    struct env *innermost; /* of a body: its region that was opened last and is open; NULL: none */
+    struct env *outer;     /* of a region: what innermost was before */
     VEC(struct binding) list;
     int32_t *slots; /* open hashing of `list` by name id, once it is long */
     int32_t slot_count;
@@ -62,6 +64,8 @@ struct env {
 struct binding *env_own(struct env *e, struct sym *name);         /* in e alone */
 struct binding *env_in_function(struct env *e, struct sym *name); /* up to the enclosing body */
 struct env *env_body(struct env *e); /* the enclosing FUNCTION, KERNEL, MODULE */
+/* Where names are looked for after those of body: the function around, as it is now. */
+struct env *env_around(struct env *body);
 struct env *env_snapshot(struct sema *s, struct env *e); /* copies all but the module's names */
 /* Assignment: lets, stores to variables, the rules for device regions. */
 void assign_name(struct sema *s, struct env *e, struct sym *name, struct value v, struct span span);

@@ -132,6 +132,24 @@ static const struct run_case moments[] = {
     {"l = [1, 2]\nl += l\nl.extend(l)\nY[0] = len(l)\nY[1] = l[5]", "8 2"},
 };
 
+/* A function sees the names of the one around it as they are when it is called. */
+static const struct run_case closures[] = {
+    {"k = 1\ndef f(x):\n    return x * k\nfor i in T.serial(3):\n    k = i + 1\n    Y[i] = f(10)",
+     "10 20 30"},
+    {"k = 1\nf = lambda x: x * k\nif n > 3:\n    k = 2\n    Y[0] = f(10)\nelse:\n    k = 3\n"
+     "    Y[0] = f(10)\nfor i in T.Parallel(2):\n    for k in range(i):\n        Y[1 + i] = f(1) + "
+     "5",
+     "20 -1 5"},
+    {"k = 1\n@T.macro\ndef put(at, x):\n    Y[at] = x * k\ndef g(x):\n    k = 50\n"
+     "    put(0, x)\n    return h() + k\ndef h():\n    return k\nfor k in range(4, 5):\n"
+     "    put(1, 10)\n    Y[2] = g(2)",
+     "8 40 54"},
+    {"v = T.alloc_var('int32', 1)\nfor i in range(2):\n    w = T.alloc_var('int32', 7)\n"
+     "    def f():\n        return w + v\n    w = 8 + i\n    if i > 0:\n        v = 2\n"
+     "        Y[i] = f()\n    else:\n        Y[i] = f()",
+     "9 11"},
+};
+
 /* A case for each elementwise function of the language. */
 static const struct run_case functions[] = {
     {"Y[0] = T.exp(F[4])", "1.64872127"},
@@ -323,6 +341,7 @@ TABLE(copies)
 TABLE(control)
 TABLE(arithmetic)
 TABLE(moments)
+TABLE(closures)
 TABLE(functions)
 TABLE(together)
 
@@ -342,9 +361,13 @@ static void functions_are_complete(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(run_copies),     cmocka_unit_test(run_control),
-        cmocka_unit_test(run_arithmetic), cmocka_unit_test(run_moments),
-        cmocka_unit_test(run_functions),  cmocka_unit_test(functions_are_complete),
+        cmocka_unit_test(run_copies),
+        cmocka_unit_test(run_control),
+        cmocka_unit_test(run_arithmetic),
+        cmocka_unit_test(run_moments),
+        cmocka_unit_test(run_closures),
+        cmocka_unit_test(run_functions),
+        cmocka_unit_test(functions_are_complete),
         cmocka_unit_test(run_together),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
