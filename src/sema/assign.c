@@ -331,7 +331,7 @@ void assign_typed(struct sema *s, struct env *e, const struct ast_stmt *st) {
 static void augment_name(struct sema *s, struct env *e, const struct ast_stmt *st) {
     const struct ast_expr *target = st->augmented.target;
     struct value old = env_find(s, e, target->name, target->span);
-    struct value v = eval_expr(s, e, st->augmented.value);
+    struct value v = operand_after(s, e, st->augmented.value, &old, target->span);
     if (old.kind == VALUE_BUFFER) {
         sema_error(s, st->span, E0218,
                    "'%s' is a buffer; write the elements, as in '%s[i] %s= …' in a T.Parallel loop",
@@ -361,8 +361,8 @@ void exec_augmented(struct sema *s, struct env *e, const struct ast_stmt *st) {
     if (!locate(s, e, target, &p)) return;
     bool access = p.access.kind != VALUE_ABSENT;
     struct value old = access ? p.access : index_value(s, p.base, 1, &p.key, target->span);
-    struct value v =
-        binary(s, st->augmented.op, old, eval_expr(s, e, st->augmented.value), st->span);
+    struct value v = operand_after(s, e, st->augmented.value, &old, target->span);
+    v = binary(s, st->augmented.op, old, v, st->span);
     if (v.kind == VALUE_BAD) return;
     if (access)
         store_access(s, p.access, v, st->span);

@@ -22,8 +22,12 @@ static struct value eval_logic(struct sema *s, struct env *e, const struct ast_e
     bool truth = false, is_and = x->binary.op == AST_AND;
     if (a.kind == VALUE_BAD) return a;
     if (on_device(a)) {
-        struct value b = eval_expr(s, e, x->binary.rhs);
-        return b.kind == VALUE_BAD ? b : value_binary(s, x->binary.op, a, b, x->span);
+        struct expr *first = value_condition(s, a, x->binary.lhs->span);
+        if (!first) return value_bad();
+        struct part b =
+            part_of(s, e, x->binary.rhs, is_and ? first : expr_unary(s->exprs, FN_LNOT, first));
+        return b.value.kind == VALUE_BAD ? b.value
+                                         : part_logic(s, x->binary.op, first, &b, x->span);
     }
     if (!value_truth(s, a, x->binary.lhs->span, &truth)) return value_bad();
     return truth == is_and ? eval_expr(s, e, x->binary.rhs) : a;
@@ -32,7 +36,7 @@ static struct value eval_logic(struct sema *s, struct env *e, const struct ast_e
 static struct value eval_binary(struct sema *s, struct env *e, const struct ast_expr *x) {
     if (x->binary.op == AST_AND || x->binary.op == AST_OR) return eval_logic(s, e, x);
     struct value a = eval_expr(s, e, x->binary.lhs);
-    struct value b = eval_expr(s, e, x->binary.rhs);
+    struct value b = operand_after(s, e, x->binary.rhs, &a, x->binary.lhs->span);
     return binary(s, x->binary.op, a, b, x->span);
 }
 
@@ -103,11 +107,24 @@ static struct value compare(struct sema *s, enum ast_operator op, struct value a
     return value_compare(s, op, a, b, span);
 }
 
+/* The right side of a link: of a later one only where those before hold. */
+static struct value eval_link(struct sema *s, struct env *e, const struct ast_link *l,
+                              struct value all, struct value *lhs) {
+    if (!value_is_scalar_ir(all)) return operand_after(s, e, l->rhs, lhs, l->rhs->span);
+    struct part p = part_of(s, e, l->rhs, value_condition(s, all, l->rhs->span));
+    if (!part_is_harmless(&p))
+        return sema_bad(s, l->rhs->span, E0217,
+                        "this is evaluated only if the comparison before it holds, and changes "
+                        "something; write 'a < b and b < c'");
+    part_join(s, &p);
+    return p.value;
+}
+
 /* a < b <= c: each operand is evaluated once; a false link that is known ends the chain. */
 static struct value eval_compare(struct sema *s, struct env *e, const struct ast_expr *x) {
     struct value lhs = eval_expr(s, e, x->compare.first), all = {.kind = VALUE_ABSENT};
     for (const struct ast_link *l = x->compare.rest; l; l = l->next) {
-        struct value rhs = eval_expr(s, e, l->rhs);
+        struct value rhs = eval_link(s, e, l, all, &lhs);
         struct value one = compare(s, l->op, lhs, rhs, x->span);
         if (one.kind == VALUE_BAD || (one.kind == VALUE_BOOL && !one.boolean)) return one;
         if (all.kind == VALUE_ABSENT || all.kind == VALUE_BOOL)
@@ -127,11 +144,16 @@ static struct value eval_choice(struct sema *s, struct env *e, const struct ast_
         return value_truth(s, test, x->choice.test->span, &truth)
                    ? eval_named(s, e, truth ? x->choice.then : x->choice.otherwise, s->naming)
                    : value_bad();
-    struct value a = eval_expr(s, e, x->choice.then), b = eval_expr(s, e, x->choice.otherwise);
+    struct expr *condition = value_condition(s, test, x->choice.test->span);
+    if (!condition) return value_bad();
+    struct part then = part_of(s, e, x->choice.then, condition);
+    struct part otherwise =
+        part_of(s, e, x->choice.otherwise, expr_unary(s->exprs, FN_LNOT, condition));
+    struct value a = then.value, b = otherwise.value;
     if (a.kind == VALUE_BAD || b.kind == VALUE_BAD) return value_bad();
     if ((value_is_number(a) || value_is_scalar_ir(a)) &&
         (value_is_number(b) || value_is_scalar_ir(b)))
-        return value_select(s, test, a, b, x->span);
+        return part_select(s, condition, &then, &otherwise, x->span);
     struct value wrong = value_is_number(a) || value_is_scalar_ir(a) ? b : a;
     return sema_bad(s, x->span, E0207,
                     "the device decides this condition, so it can choose between numbers, not %s",

@@ -50,13 +50,19 @@ static enum flow after_iteration(enum flow f) { return f == FLOW_CONTINUE ? FLOW
 static enum flow exec_while(struct sema *s, struct env *e, const struct ast_stmt *st) {
     struct env *inner = env_new(s, ENV_UNROLLED, e, st->span);
     for (int64_t round = 0; !s->stopped; round++) {
-        struct value test = eval_expr(s, e, st->repeat.test);
+        int64_t before = evaluator_of(s)->clock;
+        struct part part = part_of(s, e, st->repeat.test, NULL);
+        struct value test = part.value;
         bool truth;
-        if (test.kind == VALUE_BAD) return skip_failed(s, e, st);
         if (value_is_scalar_ir(test) && s->block && round == 0) {
-            form_while(s, e, st, test);
+            evaluator_of(s)->since =
+                before; /* the body comes before the next reading of the test */
+            form_while(s, e, st, &part);
+            evaluator_of(s)->since = 0;
             return FLOW_NEXT;
         }
+        part_join(s, &part);
+        if (test.kind == VALUE_BAD) return skip_failed(s, e, st);
         if (value_is_scalar_ir(test)) {
             sema_error(
                 s, st->span, E0217,

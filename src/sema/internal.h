@@ -307,6 +307,9 @@ enum flow { FLOW_NEXT, FLOW_BREAK, FLOW_CONTINUE, FLOW_RETURN, FLOW_STOP };
 enum flow exec_block(struct sema *s, struct env *e, const struct ast_stmt *first);
 /* target = value: names, tuples of targets, subscripts. */
 void assign_target(struct sema *s, struct env *e, const struct ast_expr *target, struct value v);
+/* A device scalar that goes into a list or dict, or waits for its use in another way, is evaluated
+ * here, like one that gets a name; so are those that a list or dict holds. */
+struct value value_snapshot(struct sema *s, struct value v, struct span span);
 /* Calls a function, lambda, macro or builtin with evaluated arguments. */
 struct value call_value(struct sema *s, struct value callee, struct arguments *a, struct span span);
 /* Evaluates a call's arguments, *starred ones spread. False after a report. */
@@ -382,6 +385,28 @@ void form_set(struct sema *s, struct value target, struct value v, struct span s
 struct value form_let(struct sema *s, struct sym *name, struct value v, enum dtype type,
                       struct span span);
 
+/* -- apart.c
+ * ------------------------------------------------------------------------------------------- */
+struct part {          /* an operand that is evaluated only sometimes, or again and again */
+    struct block code; /* the statements of its evaluation */
+    struct value value;
+    struct span span;
+};
+/* x where condition holds (NULL: it may be evaluated more than once). Outside a kernel it leaves no
+ * statements. */
+struct part part_of(struct sema *s, struct env *e, const struct ast_expr *x,
+                    struct expr *condition);
+void part_join(struct sema *s, struct part *p); /* its statements come here, unconditionally */
+bool part_is_harmless(const struct part *p);    /* they may: they are values of any moment */
+struct value part_select(struct sema *s, struct expr *condition, struct part *a, struct part *b,
+                         struct span span); /* a if condition else b */
+struct value part_logic(struct sema *s, enum ast_operator op, struct expr *first, struct part *b,
+                        struct span span); /* first and b, first or b */
+/* x, which is evaluated after *before: what x changes, *before has read already. */
+struct value operand_after(struct sema *s, struct env *e, const struct ast_expr *x,
+                           struct value *before, struct span span);
+struct block *part_rounds(struct sema *s, struct part *test, struct expr *condition);
+
 /* -- forms.c
  * ------------------------------------------------------------------------------------------- */
 /* range(lo, hi, step) with values of any kind; also where all are compile-time (sets host). */
@@ -390,7 +415,7 @@ struct value iterator_of_range(struct sema *s, int count, const struct value *bo
 /* for target in it: body, as device loop: opens regions, binds the targets (assign_target),
  * exec_block. */
 void form_for(struct sema *s, struct env *e, const struct ast_stmt *loop, struct value it);
-void form_while(struct sema *s, struct env *e, const struct ast_stmt *loop, struct value test);
+void form_while(struct sema *s, struct env *e, const struct ast_stmt *loop, struct part *test);
 void form_if(struct sema *s, struct env *e, const struct ast_stmt *branch,
              struct value test); /* test is IR */
 /* with T.Kernel(…) as …: evaluates the items itself (eval_expr gives LAUNCH), sets s->kernel,

@@ -311,26 +311,33 @@ void form_for(struct sema *s, struct env *e, const struct ast_stmt *loop, struct
     loop_leave(s->tile, around);
 }
 
-void form_while(struct sema *s, struct env *e, const struct ast_stmt *loop, struct value test) {
-    if (value_is_bad(test)) return;
+void form_while(struct sema *s, struct env *e, const struct ast_stmt *loop, struct part *test) {
+    if (value_is_bad(test->value)) return;
     if (!s->kernel || !s->block) {
         sema_error(s, loop->span, E0406, "this loop stands outside a kernel");
         return;
     }
-    struct expr *condition = value_condition(s, test, loop->repeat.test->span);
+    struct expr *condition = value_condition(s, test->value, loop->repeat.test->span);
     int64_t n;
     if (!condition) return;
     if (expr_is_int(condition, &n)) {
+        part_join(s, test);
         if (n)
             sema_error(
                 s, loop->repeat.test->span, E0408,
                 "the condition of this while loop is always true; use a variable that changes");
         return;
     }
-    struct stmt *st = append(s, STMT_WHILE, loop->span);
-    st->repeat.test = condition;
+    struct block *body;
+    if (test->code.first) {
+        body = part_rounds(s, test, condition);
+    } else {
+        struct stmt *st = append(s, STMT_WHILE, loop->span);
+        st->repeat.test = condition;
+        body = &st->repeat.body;
+    }
     struct surroundings around = loop_enter(s->tile, NULL, 1, is_divergent(s, condition));
-    struct env *inner = region_open(s, ENV_LOOP, e, &st->repeat.body, loop->span);
+    struct env *inner = region_open(s, ENV_LOOP, e, body, loop->span);
     exec_block(s, inner, loop->repeat.body);
     region_close(s, inner);
     loop_leave(s->tile, around);

@@ -200,7 +200,9 @@ struct env *env_snapshot(struct sema *s, struct env *e) {
 struct env *region_open(struct sema *s, enum env_kind kind, struct env *parent, struct block *into,
                         struct span span) {
     struct env *e = env_new(s, kind, parent, span);
-    e->opened = ++evaluator_of(s)->clock;
+    struct evaluator *v = evaluator_of(s);
+    e->opened = v->since ? v->since : ++v->clock;
+    v->since = 0;
     e->outer_block = s->block;
     e->outer = env_body(parent)->innermost;
     env_body(parent)->innermost = e;

@@ -71,9 +71,6 @@ struct env *env_snapshot(struct sema *s, struct env *e); /* copies all but the m
 void assign_name(struct sema *s, struct env *e, struct sym *name, struct value v, struct span span);
 void assign_typed(struct sema *s, struct env *e, const struct ast_stmt *st);
 void exec_assign(struct sema *s, struct env *e, const struct ast_stmt *st);
-/* A device scalar that goes into a list or dict, or waits for its use in another way, is evaluated
- * here, like one that gets a name; so are those that a list or dict holds. */
-struct value value_snapshot(struct sema *s, struct value v, struct span span);
 void exec_augmented(struct sema *s, struct env *e, const struct ast_stmt *st);
 
 /* -- eval.c and its parts
@@ -188,6 +185,7 @@ struct measure { /* of an expression, as a tree */
 struct evaluator { /* the whole state; sema is its first member */
     struct sema sema;
     int64_t clock;
+    int64_t since; /* clock at which the region that is opened next began; 0: when it is opened */
     int32_t nest;
     struct units units;
     bool module_level;            /* statements of the file itself are running */

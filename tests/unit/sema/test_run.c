@@ -150,6 +150,91 @@ static const struct run_case closures[] = {
      "9 11"},
 };
 
+/* Operands that are evaluated only sometimes, again in each round, or after others. */
+static const struct run_case operands[] = {
+    {"v = T.alloc_var('int32', 0)\n"
+     "@T.macro\n"
+     "def bump(v: T.Ref):\n"
+     "    v = v + 1\n"
+     "    return v\n"
+     "for i in T.serial(6):\n"
+     "    Y[i] = bump(v) if i < 3 else v * 10\n"
+     "Y[6] = v",
+     "1 2 3 30 30 30 3"},
+    {"v = T.alloc_var('int32', 0)\n"
+     "@T.macro\n"
+     "def bump(v: T.Ref):\n"
+     "    v = v + 1\n"
+     "    return v\n"
+     "for i in T.serial(4):\n"
+     "    Y[i] = 0\n"
+     "    if i < 2 and bump(v) > 1:\n"
+     "        Y[i] = 1\n"
+     "    if i > 1 or bump(v) > 100:\n"
+     "        Y[i] = 2\n"
+     "Y[4] = v",
+     "0 1 2 2 4"},
+    {"s = T.alloc_shared((4,), 'int32')\n"
+     "for i in T.Parallel(4):\n"
+     "    s[i] = i + 5\n"
+     "def g(i):\n"
+     "    x = s[i - 1]\n"
+     "    return x + 1\n"
+     "for i in T.Parallel(4):\n"
+     "    Y[i] = g(i) if i > 0 else 0\n"
+     "    if i > 0 and g(i) > 6:\n"
+     "        Y[4 + i] = 1",
+     "0 6 7 8 -1 -1 1 1"},
+    {"v = T.alloc_var('int32', 0)\n"
+     "@T.macro\n"
+     "def bump(v: T.Ref):\n"
+     "    v = v + 1\n"
+     "    return v\n"
+     "w = T.alloc_var('int32', 0)\n"
+     "while bump(v) < 5:\n"
+     "    if v == 2:\n"
+     "        continue\n"
+     "    if v == 4:\n"
+     "        break\n"
+     "    w = w * 10 + v\n"
+     "Y[0] = w\n"
+     "Y[1] = v\n"
+     "def row(i):\n"
+     "    x = X[0, i]\n"
+     "    return x\n"
+     "v = 0\n"
+     "while row(v) < 3:\n"
+     "    v += 2\n"
+     "Y[2] = v",
+     "13 4 4"},
+    {"v = T.alloc_var('int32', 1)\n"
+     "@T.macro\n"
+     "def bump(v: T.Ref):\n"
+     "    v = v + 1\n"
+     "    return v\n"
+     "v += bump(v)\n"
+     "Y[0] = v\n"
+     "Y[1] = v * 10 + bump(v)\n"
+     "Y[2] = bump(v) + v\n"
+     "Y[3] = v < bump(v)\n"
+     "Y[4] = Y[0]\n"
+     "@T.macro\n"
+     "def put(x):\n"
+     "    Y[4] = x\n"
+     "    return 1\n"
+     "Y[4] += put(50)",
+     "3 34 10 1 4"},
+    {"v = T.alloc_var('int32', 1)\n"
+     "@T.macro\n"
+     "def bump(v: T.Ref):\n"
+     "    v = v + 1\n"
+     "    return v\n"
+     "for i in T.serial(3):\n"
+     "    Y[i] = (bump(v) if n > 3 else 0) if i == 1 else (0.5 if i > 1 else bump(v))\n"
+     "Y[3] = v",
+     "2 3 0.5 3"},
+};
+
 /* A case for each elementwise function of the language. */
 static const struct run_case functions[] = {
     {"Y[0] = T.exp(F[4])", "1.64872127"},
@@ -342,6 +427,7 @@ TABLE(control)
 TABLE(arithmetic)
 TABLE(moments)
 TABLE(closures)
+TABLE(operands)
 TABLE(functions)
 TABLE(together)
 
@@ -361,13 +447,10 @@ static void functions_are_complete(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(run_copies),
-        cmocka_unit_test(run_control),
-        cmocka_unit_test(run_arithmetic),
-        cmocka_unit_test(run_moments),
-        cmocka_unit_test(run_closures),
-        cmocka_unit_test(run_functions),
-        cmocka_unit_test(functions_are_complete),
+        cmocka_unit_test(run_copies),     cmocka_unit_test(run_control),
+        cmocka_unit_test(run_arithmetic), cmocka_unit_test(run_moments),
+        cmocka_unit_test(run_closures),   cmocka_unit_test(run_operands),
+        cmocka_unit_test(run_functions),  cmocka_unit_test(functions_are_complete),
         cmocka_unit_test(run_together),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
