@@ -85,6 +85,18 @@ static struct value int_binary(struct sema *s, enum ast_operator op, int64_t a, 
     }
 }
 
+/* As Python has it: the remainder is exact, and the quotient the one that belongs to it, where a /
+ * b may have rounded up to the next integer. */
+static struct value float_division(enum ast_operator op, double a, double b) {
+    double rest = fmod(a, b), quotient = (a - rest) / b;
+    if (rest != 0 && (rest < 0) != (b < 0)) {
+        rest += b;
+        quotient -= 1;
+    }
+    double whole = floor(quotient);
+    return value_float(op == AST_MOD ? rest : quotient - whole > 0.5 ? whole + 1 : whole);
+}
+
 static struct value float_binary(struct sema *s, enum ast_operator op, double a, double b,
                                  struct span span) {
     switch (op) {
@@ -92,12 +104,8 @@ static struct value float_binary(struct sema *s, enum ast_operator op, double a,
     case AST_SUB: return value_float(a - b);
     case AST_MUL: return value_float(a * b);
     case AST_DIV: return b == 0 ? by_zero(s, op, span) : value_float(a / b);
-    case AST_FLOORDIV: return b == 0 ? by_zero(s, op, span) : value_float(floor(a / b));
-    case AST_MOD: {
-        if (b == 0) return by_zero(s, op, span);
-        double r = fmod(a, b);
-        return value_float(r != 0 && (r < 0) != (b < 0) ? r + b : r);
-    }
+    case AST_FLOORDIV:
+    case AST_MOD: return b == 0 ? by_zero(s, op, span) : float_division(op, a, b);
     case AST_POW: {
         if (a == 0 && b < 0) return by_zero(s, op, span);
         double r = pow(a, b);
