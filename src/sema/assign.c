@@ -164,9 +164,24 @@ static void assign_items(struct sema *s, struct env *e, const struct ast_expr *t
     }
 }
 
+/* The code of a device loop or branch is made once, and what making it does to a list or dict from
+ * around it is done once: not in each round, and not only where the branch is taken. */
+bool refuse_change(struct sema *s, struct value v, struct span span) {
+    bool dict = v.kind == VALUE_DICT;
+    if (!dict && v.kind != VALUE_LIST) return false;
+    if ((dict ? v.dict->made : v.sequence->made) >= evaluator_of(s)->region) return false;
+    sema_error(
+        s, span, E0218,
+        "this %s is from outside a loop or branch that runs on the device, and changes in it "
+        "once, while compiling; use a T.alloc_var or a buffer",
+        value_kind_name(v));
+    return true;
+}
+
 static void store_item(struct sema *s, struct value base, struct value key, struct value v,
                        struct span span) {
     int at;
+    if (refuse_change(s, base, span)) return;
     v = value_snapshot(s, v, span);
     if (base.kind == VALUE_DICT) {
         if (good_key(s, key, span)) dict_set(s, base.dict, key, v);
@@ -340,7 +355,7 @@ static void augment_name(struct sema *s, struct env *e, const struct ast_stmt *s
     }
     if (old.kind == VALUE_LIST && st->augmented.op == AST_ADD) { /* in place, as Python does it */
         struct sequence *items;
-        if (iterate(s, v, st->augmented.value->span, &items))
+        if (!refuse_change(s, old, st->span) && iterate(s, v, st->augmented.value->span, &items))
             sequence_extend(s, old, items, st->span);
         return;
     }

@@ -136,8 +136,7 @@ struct env *bind_parameters(struct sema *s, struct closure *c, enum value_kind k
     struct value *slot = arena_array(s->arena, struct value, count + 1);
     for (const struct ast_parameter *p = c->parameters; p; p = p->next, i++) {
         if (p->stars == 1) slot[i] = value_sequence(s, VALUE_TUPLE, 0, NULL);
-        if (p->stars == 2)
-            slot[i] = (struct value){.kind = VALUE_DICT, .dict = arena_make(s->arena, struct dict)};
+        if (p->stars == 2) slot[i] = value_dict(s);
     }
     sema_charge(s, count);
     if (!distribute(s, c, a, slot) || !fill_presets(s, c, a, slot)) return NULL;

@@ -43,7 +43,7 @@ static struct value items_of(struct sema *s, const struct definition *d, const s
 
 static struct value dict_of(struct sema *s, const struct definition *d, const struct ast_expr *x,
                             int depth) {
-    struct value out = {.kind = VALUE_DICT, .dict = arena_make(s->arena, struct dict)};
+    struct value out = value_dict(s);
     const struct ast_expr *v = x->dict.values;
     for (const struct ast_expr *k = x->dict.keys; k && v; k = k->next, v = v->next) {
         struct value key = literal_of(s, d, k, depth + 1), item = literal_of(s, d, v, depth + 1);

@@ -183,7 +183,7 @@ static struct value eval_items(struct sema *s, struct env *e, const struct ast_e
 }
 
 static struct value eval_dict(struct sema *s, struct env *e, const struct ast_expr *x) {
-    struct value out = {.kind = VALUE_DICT, .dict = arena_make(s->arena, struct dict)};
+    struct value out = value_dict(s);
     const struct ast_expr *v = x->dict.values;
     for (const struct ast_expr *k = x->dict.keys; k && v && !s->stopped; k = k->next, v = v->next) {
         struct value key = eval_expr(s, e, k), item = eval_expr(s, e, v);
@@ -276,7 +276,7 @@ static struct value dict_entry(struct sema *s, const struct dict *d, struct valu
     if (!good_key(s, key, span)) return value_bad();
     int at = dict_find(d, key);
     if (at >= 0) return d->values.at[at];
-    struct value keys = {.kind = VALUE_LIST, .sequence = arena_make(s->arena, struct sequence)};
+    struct value keys = value_sequence(s, VALUE_LIST, 0, NULL);
     for (int i = 0; i < d->keys.count; i++)
         vec_push(s->arena, &keys.sequence->items, d->keys.at[i]);
     return sema_bad(s, span, E0205, "the dict has no key %s; it has %s", value_text(s, key),

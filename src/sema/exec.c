@@ -50,7 +50,7 @@ static enum flow after_iteration(enum flow f) { return f == FLOW_CONTINUE ? FLOW
 static enum flow exec_while(struct sema *s, struct env *e, const struct ast_stmt *st) {
     struct env *inner = env_new(s, ENV_UNROLLED, e, st->span);
     for (int64_t round = 0; !s->stopped; round++) {
-        int64_t before = evaluator_of(s)->clock;
+        int64_t before = ++evaluator_of(s)->clock;
         struct part part = part_of(s, e, st->repeat.test, NULL);
         struct value test = part.value;
         bool truth;

@@ -50,7 +50,7 @@ struct value host_any(struct sema *s, const struct call *c) {
 }
 
 struct value host_dict(struct sema *s, const struct call *c) {
-    struct value out = {.kind = VALUE_DICT, .dict = arena_make(s->arena, struct dict)};
+    struct value out = value_dict(s);
     for (int i = 0; i < c->rest.list.count; i++) {
         const struct argument *a = &c->rest.list.at[i];
         dict_set(s, out.dict, (struct value){.kind = VALUE_STRING, .string = a->keyword}, a->value);

@@ -82,10 +82,12 @@ struct value {
 
 struct sequence {
     VEC(struct value) items;
+    int64_t made; /* the evaluator's clock then */
 };
 struct dict {
     VEC(struct value) keys;
     VEC(struct value) values;
+    int64_t made;
 }; /* order of insertion */
 struct slice {
     struct value lo, hi, step;

@@ -153,7 +153,7 @@ static struct value dict_method(struct sema *s, struct value self, const char *n
     struct value into = self;
     const struct dict *from = d;
     if (!strcmp(name, "copy")) {
-        into.dict = arena_make(s->arena, struct dict);
+        into = value_dict(s);
     } else {
         if (a->list.at[0].value.kind != VALUE_DICT)
             return sema_bad(s, a->span, E0210, "'update' takes a dict, not %s",
@@ -304,8 +304,12 @@ static bool argument_count(struct sema *s, const struct method *m, struct argume
 
 struct value call_static_method(struct sema *s, const struct method *m, struct arguments *a,
                                 struct span span) {
-    (void)span;
+    static const char *const changing[] = {"append", "extend", "insert", "pop", "update", NULL};
     if (!argument_count(s, m, a)) return value_bad();
+    if (among(m->name->text, changing) && refuse_change(s, m->self, span)) {
+        if (!strcmp(m->name->text, "append")) sequence_push(s, m->self, value_bad());
+        return value_bad();
+    }
     switch (m->self.kind) {
     case VALUE_LIST:
     case VALUE_TUPLE: return list_method(s, m->self, m->name->text, a);

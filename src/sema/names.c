@@ -203,6 +203,8 @@ struct env *region_open(struct sema *s, enum env_kind kind, struct env *parent, 
     struct evaluator *v = evaluator_of(s);
     e->opened = v->since ? v->since : ++v->clock;
     v->since = 0;
+    e->outer_region = v->region;
+    if (kind != ENV_WITH) v->region = e->opened;
     e->outer_block = s->block;
     e->outer = env_body(parent)->innermost;
     env_body(parent)->innermost = e;
@@ -213,6 +215,7 @@ struct env *region_open(struct sema *s, enum env_kind kind, struct env *parent, 
 void region_close(struct sema *s, struct env *e) {
     s->block = e->outer_block;
     env_body(e)->innermost = e->outer;
+    evaluator_of(s)->region = e->outer_region;
     struct env *up = e->parent;
     while (up->kind == ENV_UNROLLED) up = up->parent;
     for (int i = 0; i < e->list.count; i++) {

@@ -24,6 +24,7 @@ int64_t value_as_int(struct value v);                  /* BOOL, INT */
 double value_as_double(struct value v);                /* numbers */
 bool value_same(struct value a, struct value b);       /* Python's `is` */
 const char *value_str(struct sema *s, struct value v); /* Python's str() */
+struct value value_dict(struct sema *s);               /* an empty one */
 int dict_find(const struct dict *d, struct value key);
 void dict_set(struct sema *s, struct dict *d, struct value key, struct value item);
 
@@ -56,7 +57,8 @@ struct env {
     int64_t opened; /* clock */
     struct block *outer_block;
     struct env *innermost; /* of a body: its region that was opened last and is open; NULL: none */
-    struct env *outer;     /* of a region: what innermost was before */
+    struct env *outer;     /* of a region: what innermost was before, */
+    int64_t outer_region;  /* and the evaluator's region */
     VEC(struct binding) list;
     int32_t *slots; /* open hashing of `list` by name id, once it is long */
     int32_t slot_count;
@@ -71,6 +73,7 @@ struct env *env_snapshot(struct sema *s, struct env *e); /* copies all but the m
 void assign_name(struct sema *s, struct env *e, struct sym *name, struct value v, struct span span);
 void assign_typed(struct sema *s, struct env *e, const struct ast_stmt *st);
 void exec_assign(struct sema *s, struct env *e, const struct ast_stmt *st);
+bool refuse_change(struct sema *s, struct value v, struct span span);
 void exec_augmented(struct sema *s, struct env *e, const struct ast_stmt *st);
 
 /* -- eval.c and its parts
@@ -185,7 +188,8 @@ struct measure { /* of an expression, as a tree */
 struct evaluator { /* the whole state; sema is its first member */
     struct sema sema;
     int64_t clock;
-    int64_t since; /* clock at which the region that is opened next began; 0: when it is opened */
+    int64_t region; /* clock at which the innermost loop or branch of the device began; 0: none */
+    int64_t since;  /* clock at which the region that is opened next began; 0: when it is opened */
     int32_t nest;
     struct units units;
     bool module_level;            /* statements of the file itself are running */

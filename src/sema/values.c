@@ -36,6 +36,7 @@ struct value value_string(struct sema *s, const char *text) {
 struct value value_sequence(struct sema *s, enum value_kind kind, int count,
                             const struct value *items) {
     struct value v = {.kind = kind, .sequence = arena_make(s->arena, struct sequence)};
+    v.sequence->made = evaluator_of(s)->clock;
     for (int i = 0; i < count; i++) vec_push(s->arena, &v.sequence->items, items[i]);
     return v;
 }
@@ -215,6 +216,12 @@ int dict_find(const struct dict *d, struct value key) {
     for (int i = 0; i < d->keys.count; i++)
         if (value_equal(d->keys.at[i], key)) return i;
     return -1;
+}
+
+struct value value_dict(struct sema *s) {
+    struct value v = {.kind = VALUE_DICT, .dict = arena_make(s->arena, struct dict)};
+    v.dict->made = evaluator_of(s)->clock;
+    return v;
 }
 
 void dict_set(struct sema *s, struct dict *d, struct value key, struct value item) {

@@ -215,16 +215,16 @@ static const struct row rows[] = {
      {.text = L "v = T.alloc_var(T.int32, 0)\n" L "def f():\n" L "    v = v + 1\n" L "f()\n"},
      "'v' is a variable of the function around|E0218",
      NULL},
-    {"a value that a list carries out of its loop",
-     {.text = L "l = []\n" L "for i in range(3):\n" L "    t = A[i]\n" L "    l.append(t)\n" L
-                "A[0] = l[0]\n"},
+    {"a value that a dict carries out of its launch",
+     {.text = L "t = A[0] + 1\n" L "d = {'t': t}\n    with T.Kernel(4, threads=32) as by:\n" L
+                "A[0] = d['t']\n"},
      "the value of 't' is used here, outside the loop|E0202|'t' is bound here",
      NULL},
-    {"a loop variable that a list carries out",
-     {.text =
-          L "l = []\n" L "for i in T.Parallel(3):\n" L "    l.append(i * 2)\n" L "A[0] = l[0]\n"},
-     "the value of 'i' is used here|E0202",
-     NULL},
+    {"a list that would carry a value out of its loop",
+     {.text = L "l = []\n" L "for i in range(3):\n" L "    t = A[i]\n" L "    l.append(t)\n" L
+                "A[0] = l[0]\n"},
+     "this list is from outside a loop or branch|E0218|1 error",
+     "E0205"},
     {"the note says where a name was bound",
      {.text = L "for i in range(3):\n" L "    q = A[i]\n" L "A[0] = q\n"},
      "E0202|note: 'q' is bound here",
