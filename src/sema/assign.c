@@ -78,6 +78,8 @@ static void read_items(struct sema *s, struct value v, struct span span, int dep
 
 struct value value_snapshot(struct sema *s, struct value v, struct span span) {
     if (s->block && is_container(v)) read_items(s, v, span, 0);
+    if (v.kind == VALUE_ACCESS && !value_is_scalar_ir(v))
+        v.subscript = access_fixed(s, v.subscript, span);
     if (!needs_let(s, v)) return v;
     return form_let(s, intern_text(s->names, "value"), v, DTYPE_NONE, span);
 }
@@ -104,10 +106,10 @@ void assign_name(struct sema *s, struct env *e, struct sym *name, struct value v
     }
     if (refuse_carried(s, e, name, span) || (!old && refuse_captured(s, e, name, span)))
         v = value_bad();
-    else if (is_container(v))
-        v = value_snapshot(s, v, span);
     else if (needs_let(s, v))
         v = form_let(s, name, v, DTYPE_NONE, span);
+    else
+        v = value_snapshot(s, v, span);
     if (v.kind == VALUE_VAR) v.mutable->bound = true;
     env_bind(s, e, name, v, span);
     if (evaluator_of(s)->module_level) export_value(s, name, v, span);
@@ -126,6 +128,8 @@ static void read_first(struct sema *s, const struct ast_expr *t, struct sequence
     for (int i = 0; i < items->items.count; i++, t = t ? t->next : NULL) {
         struct value *v = &items->items.at[i];
         bool named = t && t->kind == AST_NAME;
+        if (v->kind == VALUE_ACCESS && !value_is_scalar_ir(*v))
+            *v = value_snapshot(s, *v, t ? t->span : (struct span){0, 0});
         if (needs_let(s, *v))
             *v = form_let(s, named ? t->name : intern_text(s->names, "value"), *v, DTYPE_NONE,
                           t ? t->span : (struct span){0, 0});

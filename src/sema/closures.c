@@ -117,12 +117,14 @@ static struct value passed(struct sema *s, const struct ast_parameter *p, enum v
                            struct value v, struct span span) {
     if (kind == VALUE_MACRO && is_reference(p)) {
         if (v.kind == VALUE_ACCESS && value_is_scalar_ir(v))
-            return (struct value){.kind = VALUE_REF, .subscript = v.subscript};
+            return (struct value){.kind = VALUE_REF,
+                                  .subscript = access_fixed(s, v.subscript, span)};
         if (v.kind == VALUE_VAR || v.kind == VALUE_REF) return v;
         return sema_bad(s, span, E0206,
                         "'%s' is passed by reference: it takes a T.alloc_var or an element, not %s",
                         p->name->text, value_a_kind(v));
     }
+    if (v.kind == VALUE_ACCESS && !value_is_scalar_ir(v)) return value_snapshot(s, v, span);
     bool variable = v.kind == VALUE_VAR || v.kind == VALUE_REF;
     bool snapshot = variable || (kind == VALUE_MACRO && value_is_scalar_ir(v));
     bool fixed = v.kind == VALUE_IR && !expr_has_load(v.expr) &&

@@ -378,6 +378,8 @@ struct value call_method(struct sema *s, const struct method *m, struct argument
  * ACCESS */
 struct value subscript_of(struct sema *s, struct value base, int count, const struct value *entries,
                           struct span span);
+/* The same element or slice, whatever becomes of what its indices read. */
+struct subscript *access_fixed(struct sema *s, const struct subscript *a, struct span span);
 /* Kernel code only (s->block is set): */
 void form_store(struct sema *s, struct value target, struct value v,
                 struct span span); /* ACCESS or REF */

@@ -117,6 +117,24 @@ struct value subscript_of(struct sema *s, struct value base, int count, const st
     return (struct value){.kind = VALUE_ACCESS, .subscript = out};
 }
 
+static struct expr *fixed(struct sema *s, struct expr *e, struct span span) {
+    if (!expr_has_load(e) && !expr_uses_kind(e, VAR_MUTABLE)) return e;
+    struct value v = form_let(s, intern_text(s->names, "at"), value_ir(e), DTYPE_NONE, span);
+    return v.kind == VALUE_IR ? v.expr : e;
+}
+
+struct subscript *access_fixed(struct sema *s, const struct subscript *a, struct span span) {
+    struct subscript *out = arena_make(s->arena, struct subscript);
+    *out = *a;
+    for (int i = 0; s->block && i < a->count; i++) {
+        struct expr *length = expr_binary(s->exprs, FN_SUB, a->hi[i], a->lo[i]);
+        out->lo[i] = fixed(s, a->lo[i], span);
+        out->hi[i] =
+            length->kind == EXPR_INT ? plus(s, out->lo[i], length) : fixed(s, a->hi[i], span);
+    }
+    return out;
+}
+
 bool access_is_element(const struct subscript *a) {
     for (int i = 0; i < a->count; i++)
         if (a->range[i]) return false;

@@ -129,6 +129,25 @@ static const struct run_case moments[] = {
     {"v = T.alloc_var('int32', 5)\ndef f(i, x=v + 1, *, y=(v,)):\n    return i + x + y[0]\n"
      "v = 100\nY[0] = f(0)\nY[1] = f(1, v)",
      "11 106"},
+    {"s = T.alloc_shared((4, 3), 'int32')\n"
+     "for r, i in T.Parallel(4, 3):\n"
+     "    s[r, i] = r * 10 + i\n"
+     "j = T.alloc_var('int32', 1)\n"
+     "row = s[j, :]\n"
+     "part = s[j:j + 2, :]\n"
+     "l = [s[j, :]]\n"
+     "@T.macro\n"
+     "def m(j: T.Ref, cell: T.Ref, row):\n"
+     "    j = 3\n"
+     "    cell = cell + 50\n"
+     "    T.copy(row, Y[4:7])\n"
+     "p = T.alloc_local((4,), 'int32')\np[1] = 4\np[3] = 5\nm(j, p[j], s[j, :])\n"
+     "Y[0] = row[0]\n"
+     "Y[1] = part[1, 1]\n"
+     "Y[2] = p[1] + p[3]\n"
+     "T.copy(l[0], Y[7:10])\n"
+     "Y[3] = s[j, 2]",
+     "10 21 59 32 10 11 12 10 11 12"},
     {"l = [1, 2]\nl += l\nl.extend(l)\nY[0] = len(l)\nY[1] = l[5]", "8 2"},
 };
 
