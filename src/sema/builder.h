@@ -153,6 +153,8 @@ struct stmt *map_new(struct sema *s, struct domain domain, struct span span);
 /* -- check.c -------------------------------------------------------------------------------------
  */
 void check_private(struct sema *s, struct kernel *k);
+/* Reports operations of the block that only some threads come to. */
+void check_comings(struct sema *s, const struct kernel *k);
 bool is_divergent(struct sema *s, struct expr *e);
 void note_divergent_var(struct sema *s, struct var *v);
 void note_divergent_buffer(struct sema *s, struct buffer *b);

@@ -20,6 +20,126 @@ bool is_divergent(struct sema *s, struct expr *e) {
     return false;
 }
 
+/* -- What comes round ----------------------------------------------------------------------------
+ */
+/* While a loop's body was built, only what stands before was known to differ between threads. What
+ * a round leaves behind decides in the next one, and threads that left a loop do not come to the
+ * start of its body again. So the finished text is walked until nothing new differs, and then for
+ * operations that need all threads where only some come. */
+struct comings {
+    struct sema *s;
+    const struct kernel *kernel;
+    int32_t some; /* branches and loops around that only some threads take */
+    bool left;    /* some threads have left the rest of the loop's body, */
+    bool gone;    /* or the loop */
+    bool changed, report;
+};
+
+static void comings_block(struct comings *w, const struct block *b);
+
+static bool var_is_noted(const struct sema *s, const struct var *v) {
+    for (int i = 0; i < s->tile->divergent_vars.count; i++)
+        if (s->tile->divergent_vars.at[i] == v) return true;
+    return false;
+}
+
+static bool buffer_is_noted(const struct sema *s, const struct buffer *b) {
+    for (int i = 0; i < s->tile->divergent_buffers.count; i++)
+        if (s->tile->divergent_buffers.at[i] == b) return true;
+    return false;
+}
+
+static void comings_value(struct comings *w, const struct stmt *st) {
+    struct sema *s = w->s;
+    bool some = w->some || w->left;
+    if (st->kind == STMT_STORE) {
+        bool differs = some || is_divergent(s, st->store.value);
+        for (int i = 0; i < st->store.count; i++) differs |= is_divergent(s, st->store.index[i]);
+        if (!differs || st->store.buffer->scope != SCOPE_LOCAL) return;
+        if (buffer_is_noted(s, st->store.buffer)) return;
+        note_divergent_buffer(s, st->store.buffer);
+    } else {
+        if (!some && !is_divergent(s, st->let.value)) return;
+        if (var_is_noted(s, st->let.var)) return;
+        note_divergent_var(s, st->let.var);
+    }
+    w->changed = true;
+}
+
+/* After a loop all threads are together again. In a loop that some leave earlier, the body is for
+ * some. */
+static void comings_loop(struct comings *w, const struct block *body, bool differs) {
+    bool left = w->left, gone = w->gone;
+    for (int round = 0; round < 2; round++) {
+        w->gone = w->left = false;
+        w->some += differs;
+        comings_block(w, body);
+        w->some -= differs;
+        if (!w->gone || differs) break;
+        differs = true;
+    }
+    w->left = left;
+    w->gone = gone;
+}
+
+static void comings_branch(struct comings *w, const struct stmt *st) {
+    bool differs = is_divergent(w->s, st->branch.test), left = w->left;
+    w->some += differs;
+    comings_block(w, &st->branch.then);
+    bool then_left = w->left;
+    w->left = left;
+    comings_block(w, &st->branch.otherwise);
+    w->left |= then_left;
+    w->some -= differs;
+}
+
+static void comings_tile(struct comings *w, const struct stmt *st) {
+    if (!w->report || !(w->some || w->left)) return;
+    sema_error(w->s, st->span, E0411,
+               "this needs all %d threads of the block, but only some threads come here after the "
+               "first round of a loop around it",
+               w->kernel->threads);
+    w->report = false;
+}
+
+static void comings_stmt(struct comings *w, const struct stmt *st) {
+    switch (st->kind) {
+    case STMT_FOR:
+        comings_loop(w, &st->loop.body,
+                     is_divergent(w->s, st->loop.lo) || is_divergent(w->s, st->loop.hi));
+        break;
+    case STMT_WHILE: comings_loop(w, &st->repeat.body, is_divergent(w->s, st->repeat.test)); break;
+    case STMT_IF: comings_branch(w, st); break;
+    case STMT_BREAK:
+    case STMT_CONTINUE:
+        w->left |= w->some || w->left;
+        w->gone |= st->kind == STMT_BREAK && w->left;
+        break;
+    case STMT_LET:
+    case STMT_SET:
+    case STMT_STORE: comings_value(w, st); break;
+    case STMT_MAP:
+    case STMT_COPY:
+    case STMT_GEMM:
+    case STMT_REDUCE: comings_tile(w, st); break;
+    default: break;
+    }
+}
+
+static void comings_block(struct comings *w, const struct block *b) {
+    for (const struct stmt *st = b->first; st; st = st->next) comings_stmt(w, st);
+}
+
+void check_comings(struct sema *s, const struct kernel *k) {
+    struct comings w = {.s = s, .kernel = k, .changed = true};
+    while (w.changed) {
+        w.changed = false;
+        comings_block(&w, &k->body);
+    }
+    w.report = true;
+    comings_block(&w, &k->body);
+}
+
 /* -- Private storage written in T.Parallel -------------------------------------------------------
  */
 /* What an iteration leaves in a variable or private array belongs to whichever element the thread

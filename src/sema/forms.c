@@ -162,6 +162,7 @@ void form_with(struct sema *s, struct env *e, const struct ast_stmt *with) {
     if (item->target) assign_target(s, inner, item->target, block_variables(s, k, item->target));
     exec_block(s, inner, with->with.body);
     region_close(s, inner);
+    check_comings(s, k);
     s->kernel = NULL;
 }
 
