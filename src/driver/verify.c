@@ -1,6 +1,7 @@
 /* verify.c: `tilec verify`: what a program means, computed by the evaluator, against what its
  * lowered code does on the machine model, on seeded random data or on arrays from files. */
 #include "driver/verify.h"
+#include "schedule/schedule.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -176,6 +177,7 @@ int verify_module(struct verify *v, struct module *kernel) {
     struct module *tile =
         analyse(v->c->arena, v->c->names, own, v->c->ast, kernel->target, &v->c->sema);
     int count = 0;
+    order_of_text(tile); /* what that reports, compiling has reported where it is so */
     for (int i = 0; i < kernel->functions.count; i++) {
         if (!selected(v, kernel->functions.at[i])) continue;
         count++;

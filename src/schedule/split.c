@@ -6,6 +6,7 @@
  * are computed twice; what cannot be computed twice, or an exchange within one statement, is an
  * error. */
 #include "hazard.h"
+#include "schedule.h"
 
 struct touch { /* an access to shared memory in the body */
     int at;    /* statement of the body */
@@ -259,4 +260,10 @@ bool split_maps(struct module *m, struct kernel *k) {
     bool ok = split_block(&h, &k->body);
     arena_free(scratch);
     return ok;
+}
+
+void order_of_text(struct module *m) {
+    for (int i = 0; i < m->functions.count; i++)
+        for (int k = 0; k < m->functions.at[i]->kernels.count; k++)
+            split_maps(m, m->functions.at[i]->kernels.at[k]);
 }
