@@ -243,6 +243,8 @@ struct block block_clone(struct module *m, const struct block *b);
 /* Replaces variables in all expressions of the statements, nested ones included. */
 void block_substitute(struct module *m, struct block *b, int count, struct var *const *from,
                       struct expr *const *to);
+/* Gives a FOR a variable that is marked so or not: its own may be another program's, too. */
+void loop_set_unrolled(struct module *m, struct stmt *loop, bool unrolled);
 struct region region_whole(struct module *m, struct buffer *b);
 bool region_is_whole(const struct region *r); /* all of its buffer, not GLOBAL */
 int64_t buffer_elements(const struct buffer *b); /* not GLOBAL; slots of a ring included */

@@ -299,7 +299,7 @@ bool lower_ahead(struct lowering *l, struct stmt *loop) {
         return false;
     count = find_copies(l, loop, hi - lo);
     if (count == 0) return false;
-    loop->loop.var->unrolled = true;
+    loop_set_unrolled(l->m, loop, true);
     read_ahead(l, loop, count, hi - lo);
     for (i = 0; i < count; i++) rest.first = rest.first->next;
     if (rest.first) {

@@ -75,10 +75,9 @@ static void index_statement(struct stmt *t, void *data) {
 }
 
 static void mark_unrolled(struct stmt *t, void *data) {
-    (void)data;
     if (t->kind == STMT_FOR &&
         (t->loop.kind == LOOP_VECTOR || (t->loop.kind == LOOP_UNROLL && t->loop.factor == 0)))
-        t->loop.var->unrolled = t->loop.lo->kind == EXPR_INT && t->loop.hi->kind == EXPR_INT;
+        loop_set_unrolled(data, t, t->loop.lo->kind == EXPR_INT && t->loop.hi->kind == EXPR_INT);
 }
 
 /* -- mutable variables that no LET declares
@@ -198,7 +197,7 @@ static void lower_kernel(struct module *m, struct kernel *k) {
     l.arrays = arena_array(m->arena, struct array *, k->function->buffer_count + 1);
     l.ahead = arena_alloc(m->arena, sizeof *l.ahead * (size_t)(k->function->buffer_count + 1));
     place_variables(&l);
-    block_walk(&k->body, mark_unrolled, NULL);
+    block_walk(&k->body, mark_unrolled, m);
     declare_arrays(&l);
     declare_variables(&l);
     lower_block(&l, &k->body);

@@ -146,12 +146,12 @@ static void build_ring(struct place_in in, const struct plan *p) {
     loop->loop.kind = LOOP_SERIAL;
 }
 
-static void make_serial(struct stmt *loop) {
+static void make_serial(struct module *m, struct stmt *loop) {
     int64_t trip = loop_trip(loop);
     bool unroll = trip > 0 && trip <= MAX_UNROLL && !loop_jumps(&loop->loop.body);
     loop->loop.kind = unroll ? LOOP_UNROLL : LOOP_SERIAL;
     loop->loop.factor = 0;
-    loop->loop.var->unrolled = unroll;
+    loop_set_unrolled(m, loop, unroll);
 }
 
 /* -- How many slots ---------------------------------------------------------------------------- */
@@ -257,7 +257,7 @@ static void make_rings(struct plans *all) {
 static void build(struct plans *all, const struct plan *p) {
     struct diag *d = all->in.module->diag;
     if (p->slots < 2) {
-        make_serial(p->loop);
+        make_serial(all->in.module, p->loop);
         return;
     }
     const char *form = p->loop->why ? p->loop->why : "loads run ahead by one barrier an iteration";
