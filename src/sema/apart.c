@@ -80,17 +80,27 @@ static bool writes_what_loads(struct sema *s, const struct block *code, const st
 }
 
 /* v + f(v): the left operand is read before the right one changes it. */
+void part_reads(struct sema *s, const struct part *p, struct value *v) {
+    if (v->kind == VALUE_TUPLE && p->code.first)
+        for (int i = 0; i < v->sequence->items.count; i++)
+            part_reads(s, p, &v->sequence->items.at[i]);
+    struct expr *read = value_is_scalar_ir(*v) ? value_expr(s, *v, p->span) : NULL;
+    if (!read) return;
+    struct block code = p->code;
+    struct change_search c = {read, writes_what_loads(s, &code, read)};
+    block_walk(&code, search_set, &c);
+    if (c.found) *v = value_snapshot(s, *v, p->span);
+}
+
+void part_follows(struct sema *s, struct part *p, struct value *before, int count) {
+    for (int i = 0; i < count && p->code.first; i++) part_reads(s, p, &before[i]);
+    part_join(s, p);
+}
+
 struct value operand_after(struct sema *s, struct env *e, const struct ast_expr *x,
-                           struct value *before, struct span span) {
+                           struct value *before, int count) {
     struct part p = part_of(s, e, x, NULL);
-    bool scalar = value_is_scalar_ir(*before) && p.code.first;
-    struct expr *read = scalar ? value_expr(s, *before, span) : NULL;
-    if (read) {
-        struct change_search c = {read, writes_what_loads(s, &p.code, read)};
-        block_walk(&p.code, search_set, &c);
-        if (c.found) *before = value_snapshot(s, *before, span);
-    }
-    part_join(s, &p);
+    part_follows(s, &p, before, count);
     return p.value;
 }
 

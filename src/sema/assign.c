@@ -293,9 +293,14 @@ static struct value eval_for_target(struct sema *s, struct env *e, const struct 
     bool good = true;
     const struct ast_expr *t = target->items;
     for (const struct ast_expr *i = x->items; i; i = i->next, t = t->next) {
-        struct value v = eval_for_target(s, e, t, i);
-        good = good && v.kind != VALUE_BAD;
-        sequence_push(s, out, v);
+        struct part p = {.span = i->span};
+        struct block *outer = s->block;
+        s->block = outer ? &p.code : NULL;
+        p.value = eval_for_target(s, e, t, i);
+        s->block = outer;
+        part_follows(s, &p, out.sequence->items.at, out.sequence->items.count);
+        good = good && p.value.kind != VALUE_BAD;
+        sequence_push(s, out, p.value);
     }
     return good ? out : value_bad();
 }
@@ -350,7 +355,7 @@ void assign_typed(struct sema *s, struct env *e, const struct ast_stmt *st) {
 static void augment_name(struct sema *s, struct env *e, const struct ast_stmt *st) {
     const struct ast_expr *target = st->augmented.target;
     struct value old = env_find(s, e, target->name, target->span);
-    struct value v = operand_after(s, e, st->augmented.value, &old, target->span);
+    struct value v = operand_after(s, e, st->augmented.value, &old, 1);
     if (old.kind == VALUE_BUFFER) {
         sema_error(s, st->span, E0218,
                    "'%s' is a buffer; write the elements, as in '%s[i] %s= …' in a T.Parallel loop",
@@ -380,7 +385,7 @@ void exec_augmented(struct sema *s, struct env *e, const struct ast_stmt *st) {
     if (!locate(s, e, target, &p)) return;
     bool access = p.access.kind != VALUE_ABSENT;
     struct value old = access ? p.access : index_value(s, p.base, 1, &p.key, target->span);
-    struct value v = operand_after(s, e, st->augmented.value, &old, target->span);
+    struct value v = operand_after(s, e, st->augmented.value, &old, 1);
     v = binary(s, st->augmented.op, old, v, st->span);
     if (v.kind == VALUE_BAD) return;
     if (access)

@@ -36,7 +36,7 @@ static struct value eval_logic(struct sema *s, struct env *e, const struct ast_e
 static struct value eval_binary(struct sema *s, struct env *e, const struct ast_expr *x) {
     if (x->binary.op == AST_AND || x->binary.op == AST_OR) return eval_logic(s, e, x);
     struct value a = eval_expr(s, e, x->binary.lhs);
-    struct value b = operand_after(s, e, x->binary.rhs, &a, x->binary.lhs->span);
+    struct value b = operand_after(s, e, x->binary.rhs, &a, 1);
     return binary(s, x->binary.op, a, b, x->span);
 }
 
@@ -110,7 +110,7 @@ static struct value compare(struct sema *s, enum ast_operator op, struct value a
 /* The right side of a link: of a later one only where those before hold. */
 static struct value eval_link(struct sema *s, struct env *e, const struct ast_link *l,
                               struct value all, struct value *lhs) {
-    if (!value_is_scalar_ir(all)) return operand_after(s, e, l->rhs, lhs, l->rhs->span);
+    if (!value_is_scalar_ir(all)) return operand_after(s, e, l->rhs, lhs, 1);
     struct part p = part_of(s, e, l->rhs, value_condition(s, all, l->rhs->span));
     if (!part_is_harmless(&p))
         return sema_bad(s, l->rhs->span, E0217,
@@ -168,7 +168,8 @@ static struct value eval_items(struct sema *s, struct env *e, const struct ast_e
     struct value out = value_sequence(s, kind, 0, NULL);
     for (const struct ast_expr *i = first; i && !s->stopped; i = i->next) {
         if (i->kind != AST_STARRED) {
-            struct value v = eval_expr(s, e, i);
+            struct value v =
+                operand_after(s, e, i, out.sequence->items.at, out.sequence->items.count);
             if (v.kind == VALUE_BAD) return v;
             sequence_push(s, out, v);
             continue;
@@ -419,7 +420,11 @@ bool eval_arguments(struct sema *s, struct env *e, const struct ast_argument *fi
                     struct arguments *out) {
     bool good = true;
     for (const struct ast_argument *a = first; a; a = a->next) {
-        struct value v = eval_expr(s, e, a->value);
+        struct part p = part_of(s, e, a->value, NULL);
+        struct value v = p.value;
+        for (int i = 0; i < out->list.count && p.code.first; i++)
+            if (out->list.at[i].value.kind == VALUE_IR) part_reads(s, &p, &out->list.at[i].value);
+        part_join(s, &p);
         if (v.kind == VALUE_BAD)
             good = false;
         else if (a->stars)

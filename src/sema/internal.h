@@ -406,9 +406,13 @@ struct value part_select(struct sema *s, struct expr *condition, struct part *a,
                          struct span span); /* a if condition else b */
 struct value part_logic(struct sema *s, enum ast_operator op, struct expr *first, struct part *b,
                         struct span span); /* first and b, first or b */
-/* x, which is evaluated after *before: what x changes, *before has read already. */
+/* v, which comes before p, is read now if p changes what it reads. */
+void part_reads(struct sema *s, const struct part *p, struct value *v);
+/* p joins what comes before it; what it changes, those `count` values have read already. */
+void part_follows(struct sema *s, struct part *p, struct value *before, int count);
+/* x, which is evaluated after the `count` values before: what x changes, they have read already. */
 struct value operand_after(struct sema *s, struct env *e, const struct ast_expr *x,
-                           struct value *before, struct span span);
+                           struct value *before, int count);
 struct block *part_rounds(struct sema *s, struct part *test, struct expr *condition);
 
 /* -- forms.c

@@ -252,6 +252,25 @@ static const struct run_case operands[] = {
      "    Y[i] = (bump(v) if n > 3 else 0) if i == 1 else (0.5 if i > 1 else bump(v))\n"
      "Y[3] = v",
      "2 3 0.5 3"},
+    {"v = T.alloc_var('int32', 1)\n"
+     "@T.macro\n"
+     "def bump(v: T.Ref):\n"
+     "    v = v + 1\n"
+     "    return v\n"
+     "a, b = v, bump(v)\n"
+     "Y[0] = a\n"
+     "Y[1] = b\n"
+     "t = (v + 1, bump(v), v)\n"
+     "Y[2] = t[0]\n"
+     "Y[3] = t[2]\n"
+     "def f(x, y):\n"
+     "    return x * 10 + y\n"
+     "Y[4] = f(v * 2, bump(v))\n"
+     "(p, q), r = (v, T.alloc_var('int32', 9)), bump(v)\n"
+     "q = q + 1\n"
+     "Y[5] = p\n"
+     "Y[6] = q",
+     "1 2 3 3 64 4 10"},
 };
 
 /* A case for each elementwise function of the language. */
