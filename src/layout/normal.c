@@ -244,6 +244,7 @@ struct pin {
     struct buffer *b;              /* the only fragment that is written */
     struct expr *index[TILE_RANK]; /* the only index of its accesses */
     bool pinned[TILE_RANK];        /* axes of b that get an axis of the domain */
+    bool alone;                    /* nothing else comes of an iteration than elements of b */
     bool fits;
 };
 
@@ -283,6 +284,20 @@ static void find_inner_loop(struct stmt *s, void *data) {
         if (expr_uses_var(n->index[k], s->loop.var)) n->fits = false;
 }
 
+static void find_effect(struct stmt *s, void *data) {
+    struct pin *n = data;
+    bool other =
+        s->kind == STMT_STORE && s->store.buffer != n->b && s->store.buffer->scope != SCOPE_LOCAL;
+    if (other || s->kind == STMT_ATOMIC || s->kind == STMT_PRINT || s->kind == STMT_ASSERT)
+        n->alone = false;
+}
+
+/* Where no element has this index, because a branch inside leaves the write out, the guard would
+ * leave out all that the iteration does. */
+static bool is_element(const struct expr *e, int32_t extent) {
+    return e->lo >= 0 && e->hi < extent;
+}
+
 static int count_pins(struct pin *n) {
     int pins = 0;
     for (int k = 0; k < n->b->rank && n->fits; k++) {
@@ -290,7 +305,8 @@ static int count_pins(struct pin *n) {
         int64_t value;
         bool unit = n->b->extent[k] == 1 && expr_is_int(n->index[k], &value) && value == 0;
         if (unit) continue;
-        n->fits = is_invariant(n->d, n->index[k]);
+        n->fits = is_invariant(n->d, n->index[k]) &&
+                  (n->alone || is_element(n->index[k], n->b->extent[k]));
         n->pinned[k] = true;
         pins++;
     }
@@ -337,12 +353,13 @@ static void widen_to_pins(struct pin *n, struct stmt *map) {
 }
 
 static void pin_writes(struct plan *p, struct stmt *map) {
-    struct pin n = {.p = p, .d = &map->map.domain, .fits = true};
+    struct pin n = {.p = p, .d = &map->map.domain, .alone = true, .fits = true};
     for (struct stmt *s = map->map.body.first; s; s = s->next)
         stmt_accesses(p->m, s, first_write, &n);
     if (!n.b) return;
     for (struct stmt *s = map->map.body.first; s; s = s->next) stmt_accesses(p->m, s, note_pin, &n);
     block_walk(&map->map.body, find_inner_loop, &n);
+    block_walk(&map->map.body, find_effect, &n);
     int pins = n.fits ? count_pins(&n) : 0;
     if (pins && n.fits && n.d->rank + pins <= TILE_RANK) widen_to_pins(&n, map);
 }
