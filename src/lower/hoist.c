@@ -24,16 +24,12 @@ struct hoister {
     bool replace;
 };
 
-/* Only what never changes while the kernel runs. */
+/* Only what never changes while the kernel runs: no register, also not in a condition. */
 static bool is_lasting(const struct expr *e) {
     unsigned bad = 1u << VAR_LOOP | 1u << VAR_LET | 1u << VAR_MUTABLE | 1u << VAR_AXIS;
-    int i;
 
-    if (!dtype_is_integer(e->dtype) || (e->uses_kinds & bad) || e->kind == EXPR_ELEMENT)
-        return false;
-    for (i = 0; i < e->count; i++)
-        if (!is_lasting(e->args[i]) && e->args[i]->dtype != DTYPE_BOOL) return false;
-    return true;
+    return dtype_is_integer(e->dtype) && !(e->uses_kinds & bad) &&
+           !(e->holds & (HOLDS_ELEMENT | HOLDS_LOAD));
 }
 
 static int cost_of(const struct expr *e) {
