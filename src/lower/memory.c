@@ -105,7 +105,7 @@ struct place_at place_of(struct lowering *l, const struct site *s, struct buffer
         if (b->scope == SCOPE_GLOBAL)
             p.test[i] = bounds_test(l, b, i, source, p.index[i]);
         else if (b->scope == SCOPE_SHARED && s->plan && !expr_has_load(source))
-            c[i] = plan_index(l, s->plan, source, s->element);
+            c[i] = plan_index(l, s->plan, bind_names(l, source, s->env), s->element);
         else
             c[i] = coordinate_of(l, p.index[i]);
     }

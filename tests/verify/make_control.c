@@ -138,7 +138,9 @@ static void statement(struct maker *g) {
         random_atomics(g);
     else if (what < 86)
         call_macro(g);
-    else if (what < 95 && !deep)
+    else if (what < 89)
+        random_places(g);
+    else if (what < 96 && !deep)
         loop(g);
     else if (!deep)
         branch(g);

@@ -77,6 +77,12 @@ static void prelude(struct maker *g, const char *dtype) {
         scalar_new(g, x, dtype, false);
         break;
     }
+    case 4: {
+        const char *x = name_new(g, "e");
+        say(g, "%s = %s", x, value(g, "int32", 1));
+        scalar_new(g, x, "int32", false);
+        break;
+    }
     default: break;
     }
 }

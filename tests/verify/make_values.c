@@ -29,10 +29,22 @@ static const char *index_in_place(struct maker *g, const struct tile *x) {
     return out;
 }
 
+static const char *from_tensor(struct maker *g, const char *dtype);
+
+/* A whole number that the iteration works out: a name's, or a tensor's element. */
+static const char *worked_out(struct maker *g) {
+    if (chance(g, 40)) return from_tensor(g, "int32");
+    if (!g->scalar_count) return NULL;
+    const struct known *s = &g->scalars[below(g, (uint32_t)g->scalar_count)];
+    if (s->indent > g->t.indent || is_real(s->dtype)) return NULL;
+    return arena_printf(g->arena, "T.cast(%s, \"int32\")", s->name);
+}
+
 static const char *index_part(struct maker *g, int dim) {
     int a = (int)below(g, (uint32_t)g->axes);
-    const char *i = g->axis[a];
+    const char *i = g->axis[a], *e = chance(g, 25) ? worked_out(g) : NULL;
     int room = dim - g->extent[a];
+    if (e) return arena_printf(g->arena, "(%s + %s) %% %d", e, chance(g, 50) ? i : "1", dim);
     if (room >= 0 && chance(g, 50)) {
         if (chance(g, 40)) return arena_printf(g->arena, "%d - %s", dim - 1, i);
         return arena_printf(g->arena, "%s + %u", i, below(g, (uint32_t)room + 1));

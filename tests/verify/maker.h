@@ -85,9 +85,10 @@ const char *condition(struct maker *g, int depth);     /* at one iteration */
 const char *uniform_condition(struct maker *g);
 const char *converted(struct maker *g, const char *e, const char *from, const char *to);
 
-/* make_maps.c, make_moves.c, make_products.c: one statement or a few */
+/* make_maps.c, make_places.c, make_moves.c, make_products.c: one statement or a few */
 void random_map(struct maker *g);
 void random_atomics(struct maker *g);
+void random_places(struct maker *g);
 void random_load(struct maker *g);
 void random_gather(struct maker *g);
 void random_move(struct maker *g);
