@@ -49,13 +49,17 @@ static bool refuse_carried(struct sema *s, struct env *e, struct sym *name, stru
     return true;
 }
 
-/* A nested function that assigns to the variable of the function around would make its own name. */
+/* A nested function that assigns to the variable of the function around would make its own name.
+ * One that only a region around the call binds is likely to be another thing of the same name,
+ * unless the function read it. */
 static bool refuse_captured(struct sema *s, struct env *e, struct sym *name, struct span span) {
     struct value v;
     struct env *body = env_body(e);
-    if (!body->parent || body->kind == ENV_MODULE || !env_lookup(env_around(body), name, &v))
-        return false;
-    if (v.kind != VALUE_VAR) return false;
+    if (!body->parent || body->kind == ENV_MODULE) return false;
+    if (!env_lookup(body->parent, name, &v) || v.kind != VALUE_VAR) {
+        const struct binding *b = env_visible(env_around(body), name);
+        if (!b || b->value.kind != VALUE_VAR || b->read_at <= body->opened) return false;
+    }
     sema_error(
         s, span, E0218,
         "'%s' is a variable of the function around; pass it to a T.macro as a T.Ref parameter",

@@ -185,6 +185,7 @@ struct value call_closure(struct sema *s, struct closure *c, enum value_kind kin
         return sema_bad(s, span, E0207, "the macro '%s' is called outside a kernel function",
                         c->name->text);
     struct env *env = env_new(s, macro ? ENV_KERNEL : ENV_FUNCTION, c->env, c->span);
+    env->opened = ++evaluator_of(s)->clock;
     if (!bind_parameters(s, c, kind, a, env)) return value_bad();
     return run_body(s, c, env, macro, span);
 }

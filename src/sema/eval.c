@@ -136,6 +136,24 @@ static struct value eval_compare(struct sema *s, struct env *e, const struct ast
     return all;
 }
 
+/* then or otherwise, as the device decides by `test`. */
+static struct value eval_chosen(struct sema *s, struct env *e, struct value test,
+                                const struct ast_expr *const *x, struct span span) {
+    struct expr *condition = value_condition(s, test, x[0]->span);
+    if (!condition) return value_bad();
+    struct part then = part_of(s, e, x[1], condition);
+    struct part otherwise = part_of(s, e, x[2], expr_unary(s->exprs, FN_LNOT, condition));
+    struct value a = then.value, b = otherwise.value;
+    if (a.kind == VALUE_BAD || b.kind == VALUE_BAD) return value_bad();
+    if ((value_is_number(a) || value_is_scalar_ir(a)) &&
+        (value_is_number(b) || value_is_scalar_ir(b)))
+        return part_select(s, condition, &then, &otherwise, span);
+    struct value wrong = value_is_number(a) || value_is_scalar_ir(a) ? b : a;
+    return sema_bad(s, span, E0207,
+                    "the device decides this condition, so it can choose between numbers, not %s",
+                    value_a_kind(wrong));
+}
+
 static struct value eval_choice(struct sema *s, struct env *e, const struct ast_expr *x) {
     struct value test = eval_expr(s, e, x->choice.test);
     bool truth = false;
@@ -144,20 +162,31 @@ static struct value eval_choice(struct sema *s, struct env *e, const struct ast_
         return value_truth(s, test, x->choice.test->span, &truth)
                    ? eval_named(s, e, truth ? x->choice.then : x->choice.otherwise, s->naming)
                    : value_bad();
-    struct expr *condition = value_condition(s, test, x->choice.test->span);
-    if (!condition) return value_bad();
-    struct part then = part_of(s, e, x->choice.then, condition);
-    struct part otherwise =
-        part_of(s, e, x->choice.otherwise, expr_unary(s->exprs, FN_LNOT, condition));
-    struct value a = then.value, b = otherwise.value;
-    if (a.kind == VALUE_BAD || b.kind == VALUE_BAD) return value_bad();
-    if ((value_is_number(a) || value_is_scalar_ir(a)) &&
-        (value_is_number(b) || value_is_scalar_ir(b)))
-        return part_select(s, condition, &then, &otherwise, x->span);
-    struct value wrong = value_is_number(a) || value_is_scalar_ir(a) ? b : a;
-    return sema_bad(s, x->span, E0207,
-                    "the device decides this condition, so it can choose between numbers, not %s",
-                    value_a_kind(wrong));
+    const struct ast_expr *const all[] = {x->choice.test, x->choice.then, x->choice.otherwise};
+    return eval_chosen(s, e, test, all, x->span);
+}
+
+/* The arguments of T.if_then_else(c, a, b), of which it evaluates one as a if c else b does. */
+static bool is_choice_call(struct value callee, const struct ast_expr *x,
+                           const struct ast_expr **out) {
+    int count = 0;
+    if (callee.kind != VALUE_BUILTIN || !builtin_is(callee.builtin, "T", "if_then_else"))
+        return false;
+    for (const struct ast_argument *a = x->call.arguments; a; a = a->next) {
+        if (count == 3 || a->keyword || a->stars) return false;
+        out[count++] = a->value;
+    }
+    return count == 3;
+}
+
+static struct value eval_choice_call(struct sema *s, struct env *e, const struct ast_expr *const *x,
+                                     struct span span) {
+    struct value test = eval_expr(s, e, x[0]);
+    bool truth;
+    if (test.kind == VALUE_BAD) return test;
+    if (!value_is_static(test)) return eval_chosen(s, e, test, x, span);
+    if (!want_bool(s, test, x[0]->span, "condition", &truth)) return value_bad();
+    return eval_expr(s, e, x[truth ? 1 : 2]);
 }
 
 /* -- Literals
@@ -439,6 +468,8 @@ static struct value eval_call(struct sema *s, struct env *e, const struct ast_ex
                               struct sym *naming) {
     struct value callee = eval_expr(s, e, x->call.callee);
     struct arguments a = {.span = x->span};
+    const struct ast_expr *choice[3];
+    if (is_choice_call(callee, x, choice)) return eval_choice_call(s, e, choice, x->span);
     if (!eval_arguments(s, e, x->call.arguments, &a) || callee.kind == VALUE_BAD)
         return value_bad();
     s->naming = naming;

@@ -64,7 +64,7 @@ struct env *env_around(struct env *body) {
     return up;
 }
 
-static struct binding *env_visible(struct env *e, struct sym *name) {
+struct binding *env_visible(struct env *e, struct sym *name) {
     for (; e; e = is_body(e) ? env_around(e) : e->parent) {
         struct binding *b = env_own(e, name);
         if (b) return b;

@@ -54,7 +54,7 @@ struct env {
     enum env_kind kind;
     struct env *parent;
     struct span span;
-    int64_t opened; /* clock */
+    int64_t opened; /* clock; of a function: of its call */
     struct block *outer_block;
     struct env *innermost; /* of a body: its region that was opened last and is open; NULL: none */
     struct env *outer;     /* of a region: what innermost was before, */
@@ -64,6 +64,7 @@ struct env {
     int32_t slot_count;
 };
 struct binding *env_own(struct env *e, struct sym *name);         /* in e alone */
+struct binding *env_visible(struct env *e, struct sym *name);     /* from e outwards */
 struct binding *env_in_function(struct env *e, struct sym *name); /* up to the enclosing body */
 struct env *env_body(struct env *e); /* the enclosing FUNCTION, KERNEL, MODULE */
 /* Where names are looked for after those of body: the function around, as it is now. */

@@ -167,6 +167,23 @@ static const struct run_case closures[] = {
      "    def f():\n        return w + v\n    w = 8 + i\n    if i > 0:\n        v = 2\n"
      "        Y[i] = f()\n    else:\n        Y[i] = f()",
      "9 11"},
+    {"def f(i):\n"
+     "    x = X[0, i]\n"
+     "    return x + 1\n"
+     "@T.macro\n"
+     "def m(at, i):\n"
+     "    x = f(i) * 2\n"
+     "    for y in range(2):\n"
+     "        x = f(y)\n"
+     "        Y[at + y] = x\n"
+     "for i in range(2):\n"
+     "    x = T.alloc_var('int32', 7)\n"
+     "    y = T.alloc_var('int32', i)\n"
+     "    x = f(i + 3) + x * 0\n"
+     "    if y > 0:\n"
+     "        m(0, 3)\n"
+     "        Y[2] = x + y",
+     "1 2 6"},
 };
 
 /* Operands that are evaluated only sometimes, again in each round, or after others. */
@@ -271,6 +288,16 @@ static const struct run_case operands[] = {
      "Y[5] = p\n"
      "Y[6] = q",
      "1 2 3 3 64 4 10"},
+    {"v = T.alloc_var('int32', 1)\n"
+     "@T.macro\n"
+     "def bump(v: T.Ref):\n"
+     "    v = v + 1\n"
+     "    return v\n"
+     "Y[0] = T.if_then_else(n > 9, bump(v), 7)\n"
+     "Y[1] = T.if_then_else(n > 3, bump(v), bump(v))\n"
+     "Y[2] = T.if_then_else(False, none, v)\n"
+     "Y[3] = T.Select(n > 9, 3, v)",
+     "7 2 2 2"},
 };
 
 /* A case for each elementwise function of the language. */
