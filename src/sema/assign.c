@@ -177,6 +177,7 @@ static void assign_items(struct sema *s, struct env *e, const struct ast_expr *t
 bool refuse_change(struct sema *s, struct value v, struct span span) {
     bool dict = v.kind == VALUE_DICT;
     if (!dict && v.kind != VALUE_LIST) return false;
+    *(dict ? &v.dict->changed : &v.sequence->changed) = ++evaluator_of(s)->clock;
     if ((dict ? v.dict->made : v.sequence->made) >= evaluator_of(s)->region) return false;
     sema_error(
         s, span, E0218,

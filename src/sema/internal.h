@@ -82,12 +82,12 @@ struct value {
 
 struct sequence {
     VEC(struct value) items;
-    int64_t made; /* the evaluator's clock then */
+    int64_t made, changed; /* the evaluator's clock then; changed: 0 if it never did */
 };
 struct dict {
     VEC(struct value) keys;
     VEC(struct value) values;
-    int64_t made;
+    int64_t made, changed;
 }; /* order of insertion */
 struct slice {
     struct value lo, hi, step;

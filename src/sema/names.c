@@ -79,10 +79,24 @@ struct binding *env_in_function(struct env *e, struct sym *name) {
     }
 }
 
+static struct value value_then(const struct binding *b, int64_t as_of) {
+    for (int i = as_of ? b->past.count - 1 : -1; i >= 0; i--) {
+        const struct past *p = &b->past.at[i];
+        if (b->from <= as_of && b->from > p->from) break;
+        if (p->from <= as_of) return p->value;
+    }
+    return b->value; /* also what was bound later: a kernel may stand in front of its constants */
+}
+
+static int64_t module_moment(struct env *e) {
+    while (e->parent) e = e->parent;
+    return e->as_of;
+}
+
 bool env_lookup(struct env *e, struct sym *name, struct value *out) {
     const struct binding *b = env_visible(e, name);
     if (!b || b->ended != ENV_MODULE) return false;
-    *out = b->value;
+    *out = value_then(b, module_moment(e));
     return true;
 }
 
@@ -167,7 +181,7 @@ struct value env_find(struct sema *s, struct env *e, struct sym *name, struct sp
     if (b && b->ended != ENV_MODULE) return ended_name(s, b, span);
     if (b) {
         b->read_at = ++evaluator_of(s)->clock;
-        return b->value;
+        return value_then(b, s->globals->as_of);
     }
     struct value v = module_named(s, name->text);
     if (v.kind != VALUE_ABSENT) return v;
@@ -182,11 +196,31 @@ struct value env_find(struct sema *s, struct env *e, struct sym *name, struct sp
 void env_bind(struct sema *s, struct env *e, struct sym *name, struct value v, struct span span) {
     while (e->kind == ENV_UNROLLED) e = e->parent;
     struct binding *b = env_own(e, name);
-    if (!b) b = env_add(s, e, name);
+    if (!b)
+        b = env_add(s, e, name);
+    else if (e->kind == ENV_MODULE && b->from < evaluator_of(s)->called)
+        vec_push(s->arena, &b->past, (struct past){b->value, b->from});
     b->value = v;
+    b->from = ++evaluator_of(s)->clock;
     b->span = span;
     b->ended = ENV_MODULE;
     b->read_at = 0;
+}
+
+/* The last copy is still good if the container has not changed since. */
+void env_remember(struct sema *s, struct env *module) {
+    int64_t now = ++evaluator_of(s)->clock;
+    evaluator_of(s)->called = now;
+    sema_charge(s, 1 + module->list.count / 16);
+    for (int i = 0; i < module->list.count; i++) {
+        struct binding *b = &module->list.at[i];
+        bool list = b->value.kind == VALUE_LIST, dict = b->value.kind == VALUE_DICT;
+        const struct past *last = b->past.count ? &b->past.at[b->past.count - 1] : NULL;
+        if ((!list && !dict) || b->ended != ENV_MODULE) continue;
+        int64_t changed = list ? b->value.sequence->changed : b->value.dict->changed;
+        if (last && last->from > b->from && last->from > changed) continue;
+        vec_push(s->arena, &b->past, (struct past){value_copied(s, b->value), now});
+    }
 }
 
 struct env *env_snapshot(struct sema *s, struct env *e) {

@@ -42,13 +42,19 @@ bool sequence_index(struct sema *s, struct value index, int count, struct span s
 
 /* -- names.c
  * ---------------------------------------------------------------------------------------- */
+struct past { /* what a name of the module meant to instances that were called meanwhile */
+    struct value value;
+    int64_t from;
+};
 struct binding {
     struct sym *name;
     struct value value;
-    struct span span;    /* where bound */
-    int64_t read_at;     /* clock of the last reading */
-    enum env_kind ended; /* ENV_LOOP, ENV_BRANCH, ENV_WITH: it was bound in one that is over; else
-                            ENV_MODULE */
+    int64_t from;          /* clock at which the name got it */
+    VEC(struct past) past; /* of the module: values that instances saw, in order of time */
+    struct span span;      /* where bound */
+    int64_t read_at;       /* clock of the last reading */
+    enum env_kind ended;   /* ENV_LOOP, ENV_BRANCH, ENV_WITH: it was bound in one that is over; else
+                              ENV_MODULE */
 };
 struct env {
     enum env_kind kind;
@@ -57,14 +63,19 @@ struct env {
     int64_t opened; /* clock; of a function: of its call */
     struct block *outer_block;
     struct env *innermost; /* of a body: its region that was opened last and is open; NULL: none */
+    int64_t as_of;         /* of the module: names mean what they did then; 0: what they do now */
     struct env *outer;     /* of a region: what innermost was before, */
     int64_t outer_region;  /* and the evaluator's region */
     VEC(struct binding) list;
     int32_t *slots; /* open hashing of `list` by name id, once it is long */
     int32_t slot_count;
 };
-struct binding *env_own(struct env *e, struct sym *name);         /* in e alone */
-struct binding *env_visible(struct env *e, struct sym *name);     /* from e outwards */
+struct binding *env_own(struct env *e, struct sym *name); /* in e alone */
+/* The module's names from here on mean to an instance what they mean now: copies of its lists and
+ * dicts are kept. */
+void env_remember(struct sema *s, struct env *module);
+struct value value_copied(struct sema *s, struct value v);    /* with the lists and dicts in it */
+struct binding *env_visible(struct env *e, struct sym *name); /* from e outwards */
 struct binding *env_in_function(struct env *e, struct sym *name); /* up to the enclosing body */
 struct env *env_body(struct env *e); /* the enclosing FUNCTION, KERNEL, MODULE */
 /* Where names are looked for after those of body: the function around, as it is now. */
@@ -151,6 +162,7 @@ struct instance { /* a unit call: what to build, later */
     enum value_kind kind; /* FUNCTION (factory), EAGER, PRIM_FUNC */
     struct arguments arguments;
     struct span call;
+    int64_t at; /* clock of the call; 0: at the end of the file */
     bool exported;
 };
 struct export {
@@ -189,6 +201,7 @@ struct measure { /* of an expression, as a tree */
 struct evaluator { /* the whole state; sema is its first member */
     struct sema sema;
     int64_t clock;
+    int64_t called; /* clock of the last call of a unit */
     int64_t region; /* clock at which the innermost loop or branch of the device began; 0: none */
     int64_t since;  /* clock at which the region that is opened next began; 0: when it is opened */
     int32_t nest;

@@ -369,8 +369,11 @@ static void build_factory(struct sema *s, struct export *x, struct instance *in)
     sema_error(s, in->unit->span, E0213, "factories that return calls of each other do not end");
 }
 
+/* As if it had been built where the text calls it. */
 void instantiate(struct sema *s, struct export *x) {
     struct instance *in = x->instance;
+    int64_t outer = s->globals->as_of;
+    s->globals->as_of = in->at;
     if (in->kind == VALUE_FUNCTION) {
         build_factory(s, x, in);
     } else if (in->kind == VALUE_EAGER) {
@@ -380,6 +383,7 @@ void instantiate(struct sema *s, struct export *x) {
             .kernel = in->unit, .instance = in, .export = x, .doc = in->unit->name->text};
         build_prim_func(s, &j);
     }
+    s->globals->as_of = outer;
     s->function = NULL;
     s->build = NULL;
 }

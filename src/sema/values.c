@@ -224,6 +224,25 @@ struct value value_dict(struct sema *s) {
     return v;
 }
 
+static struct value copied(struct sema *s, struct value v, int depth) {
+    struct value out = v;
+    if (depth > 16 || (v.kind != VALUE_DICT && !is_sequence(v))) return v;
+    if (v.kind != VALUE_DICT) {
+        out = value_sequence(s, v.kind, 0, NULL);
+        for (int i = 0; i < v.sequence->items.count && !s->stopped; i++)
+            sequence_push(s, out, copied(s, v.sequence->items.at[i], depth + 1));
+        return out;
+    }
+    out = value_dict(s);
+    for (int i = 0; i < v.dict->keys.count && !s->stopped; i++)
+        dict_set(s, out.dict, v.dict->keys.at[i], copied(s, v.dict->values.at[i], depth + 1));
+    return out;
+}
+
+struct value value_copied(struct sema *s, struct value v) {
+    return copied(s, v, 0);
+}
+
 void dict_set(struct sema *s, struct dict *d, struct value key, struct value item) {
     sema_charge(s, 1 + d->keys.count / 16);
     int at = dict_find(d, key);

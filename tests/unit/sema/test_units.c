@@ -52,6 +52,32 @@ static const struct row rows[] = {
      {.text = FACTORY "k = make_add(10)\n", .definitions = "N=100 block=32"},
      "function k unit make_add|tensor A:f32[10]|= 1] threads",
      NULL},
+    {"an instance sees the module as it is at the call",
+     {.text = "S, L, d = 1, [1], {'a': [1]}\n"
+              "def h():\n    return S + 100\n"
+              "def make(n, l=None):\n"
+              "    @T.prim_func\n    def main(A: T.Tensor((32,), 'int32')):\n"
+              "        with T.Kernel(1, threads=32) as bx:\n"
+              "            A[0] = S\n            A[1] = L[0]\n            A[2] = d['a'][0]\n"
+              "            A[3] = h()\n            A[4] = n[0]\n            A[5] = later\n"
+              "    return main\n"
+              "n = [7]\n"
+              "one = make(n)\nS = 2\nL[0] = 3\nn[0] = 8\nd['a'].append(0)\nd['a'] = [4]\n"
+              "two = make(n)\n"
+              "def h():\n    return 9\nS = 5\nlater = 6\nthree = make(n)\nlater = 7\n"},
+     "store A[0] = 1:i32|store A[1] = 1:i32|store A[2] = 1:i32|store A[3] = 101:i32|"
+     "store A[4] = 7:i32|store A[5] = 7:i32|"
+     "store A[0] = 2:i32|store A[1] = 3:i32|store A[2] = 4:i32|store A[3] = 102:i32|"
+     "store A[4] = 8:i32|store A[5] = 7:i32|"
+     "store A[0] = 5:i32|store A[1] = 3:i32|store A[2] = 4:i32|store A[3] = 9:i32|"
+     "store A[4] = 8:i32|store A[5] = 6:i32",
+     NULL},
+    {"eager instances of a loop",
+     {.text = "@tilelang.jit\ndef k(A, n: int):\n    A: T.Tensor((32,), 'int32')\n"
+              "    with T.Kernel(1, threads=32) as bx:\n        A[0] = S * 10 + n\n"
+              "for S in (3, 4):\n    a = k(n=S + 1)\n"},
+     "store A[0] = 34:i32|store A[0] = 45:i32",
+     NULL},
     {"-D of a module constant",
      {.text = "K = 5\n" FACTORY "k = make_add(K)\n", .definitions = "K=9"},
      "tensor A:f32[9]",
