@@ -28,8 +28,7 @@ struct value unit_call(struct sema *s, struct closure *c, enum value_kind kind, 
     *in = (struct instance){.unit = c, .kind = kind, .arguments = *a, .call = span};
     for (int i = 0; i < in->arguments.list.count; i++)
         in->arguments.list.at[i].value = value_copied(s, in->arguments.list.at[i].value);
-    if (!s->globals->as_of) env_remember(s, s->globals);
-    in->at = s->globals->as_of ? s->globals->as_of : evaluator_of(s)->clock;
+    in->at = s->globals->as_of ? s->globals->as_of : env_remember(s, s->globals);
     return (struct value){.kind = VALUE_INSTANCE, .instance = in};
 }
 

@@ -172,6 +172,8 @@ static struct value decorate(struct sema *s, struct env *e, const struct ast_exp
         return f;
     if (!strcmp(name, "prim_func")) {
         f.kind = VALUE_PRIM_FUNC;
+        c->around = env_body(e)->kind == ENV_MODULE ? NULL : e;
+        c->at = c->around ? env_remember(s, e) : 0;
         c->env = env_snapshot(s, e); /* what is bound later is not seen, as in TileLang */
         c->factory = s->frame ? s->frame->closure : NULL;
         return f;

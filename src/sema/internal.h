@@ -149,6 +149,8 @@ struct closure {
     struct env *env;
     VEC(struct value) presets;    /* evaluated at the def, one a parameter, ABSENT without */
     struct unit_options *options; /* what @tilelang.jit(…) said; NULL without */
+    struct env *around;           /* PRIM_FUNC: where it was defined, */
+    int64_t at;                   /* and the clock then */
     struct closure *factory; /* PRIM_FUNC: the function whose call made it; NULL at module level */
     const char *doc;         /* PRIM_FUNC: "make_matmul(M=2048, …)" */
 };

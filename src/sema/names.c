@@ -64,12 +64,18 @@ struct env *env_around(struct env *body) {
     return up;
 }
 
-struct binding *env_visible(struct env *e, struct sym *name) {
+static struct binding *visible_in(struct env *e, struct sym *name, const struct env **where) {
     for (; e; e = is_body(e) ? env_around(e) : e->parent) {
         struct binding *b = env_own(e, name);
+        *where = e;
         if (b) return b;
     }
     return NULL;
+}
+
+struct binding *env_visible(struct env *e, struct sym *name) {
+    const struct env *where;
+    return visible_in(e, name, &where);
 }
 
 struct binding *env_in_function(struct env *e, struct sym *name) {
@@ -88,15 +94,11 @@ static struct value value_then(const struct binding *b, int64_t as_of) {
     return b->value; /* also what was bound later: a kernel may stand in front of its constants */
 }
 
-static int64_t module_moment(struct env *e) {
-    while (e->parent) e = e->parent;
-    return e->as_of;
-}
-
 bool env_lookup(struct env *e, struct sym *name, struct value *out) {
-    const struct binding *b = env_visible(e, name);
+    const struct env *where;
+    const struct binding *b = visible_in(e, name, &where);
     if (!b || b->ended != ENV_MODULE) return false;
-    *out = value_then(b, module_moment(e));
+    *out = value_then(b, where->as_of);
     return true;
 }
 
@@ -177,11 +179,12 @@ static struct value ended_name(struct sema *s, const struct binding *b, struct s
 }
 
 struct value env_find(struct sema *s, struct env *e, struct sym *name, struct span span) {
-    struct binding *b = env_visible(e, name);
+    const struct env *where;
+    struct binding *b = visible_in(e, name, &where);
     if (b && b->ended != ENV_MODULE) return ended_name(s, b, span);
     if (b) {
         b->read_at = ++evaluator_of(s)->clock;
-        return value_then(b, s->globals->as_of);
+        return value_then(b, where->as_of);
     }
     struct value v = module_named(s, name->text);
     if (v.kind != VALUE_ABSENT) return v;
@@ -198,7 +201,7 @@ void env_bind(struct sema *s, struct env *e, struct sym *name, struct value v, s
     struct binding *b = env_own(e, name);
     if (!b)
         b = env_add(s, e, name);
-    else if (e->kind == ENV_MODULE && b->from < evaluator_of(s)->called)
+    else if (b->from < evaluator_of(s)->called)
         vec_push(s->arena, &b->past, (struct past){b->value, b->from});
     b->value = v;
     b->from = ++evaluator_of(s)->clock;
@@ -208,12 +211,10 @@ void env_bind(struct sema *s, struct env *e, struct sym *name, struct value v, s
 }
 
 /* The last copy is still good if the container has not changed since. */
-void env_remember(struct sema *s, struct env *module) {
-    int64_t now = ++evaluator_of(s)->clock;
-    evaluator_of(s)->called = now;
-    sema_charge(s, 1 + module->list.count / 16);
-    for (int i = 0; i < module->list.count; i++) {
-        struct binding *b = &module->list.at[i];
+static void remember(struct sema *s, struct env *e, int64_t now) {
+    sema_charge(s, 1 + e->list.count / 16);
+    for (int i = 0; i < e->list.count; i++) {
+        struct binding *b = &e->list.at[i];
         bool list = b->value.kind == VALUE_LIST, dict = b->value.kind == VALUE_DICT;
         const struct past *last = b->past.count ? &b->past.at[b->past.count - 1] : NULL;
         if ((!list && !dict) || b->ended != ENV_MODULE) continue;
@@ -221,6 +222,17 @@ void env_remember(struct sema *s, struct env *module) {
         if (last && last->from > b->from && last->from > changed) continue;
         vec_push(s->arena, &b->past, (struct past){value_copied(s, b->value), now});
     }
+}
+
+int64_t env_remember(struct sema *s, struct env *e) {
+    int64_t now = ++evaluator_of(s)->clock;
+    evaluator_of(s)->called = now;
+    for (; e; e = e->parent) remember(s, e, now);
+    return now;
+}
+
+void env_return_to(struct env *e, int64_t moment) {
+    for (; e; e = e->parent) e->as_of = moment;
 }
 
 struct env *env_snapshot(struct sema *s, struct env *e) {

@@ -42,7 +42,7 @@ bool sequence_index(struct sema *s, struct value index, int count, struct span s
 
 /* -- names.c
  * ---------------------------------------------------------------------------------------- */
-struct past { /* what a name of the module meant to instances that were called meanwhile */
+struct past { /* what a name meant to what is built later */
     struct value value;
     int64_t from;
 };
@@ -50,7 +50,7 @@ struct binding {
     struct sym *name;
     struct value value;
     int64_t from;          /* clock at which the name got it */
-    VEC(struct past) past; /* of the module: values that instances saw, in order of time */
+    VEC(struct past) past; /* in order of time */
     struct span span;      /* where bound */
     int64_t read_at;       /* clock of the last reading */
     enum env_kind ended;   /* ENV_LOOP, ENV_BRANCH, ENV_WITH: it was bound in one that is over; else
@@ -63,7 +63,7 @@ struct env {
     int64_t opened; /* clock; of a function: of its call */
     struct block *outer_block;
     struct env *innermost; /* of a body: its region that was opened last and is open; NULL: none */
-    int64_t as_of;         /* of the module: names mean what they did then; 0: what they do now */
+    int64_t as_of;         /* names mean what they did then; 0: what they do now */
     struct env *outer;     /* of a region: what innermost was before, */
     int64_t outer_region;  /* and the evaluator's region */
     VEC(struct binding) list;
@@ -71,9 +71,10 @@ struct env {
     int32_t slot_count;
 };
 struct binding *env_own(struct env *e, struct sym *name); /* in e alone */
-/* The module's names from here on mean to an instance what they mean now: copies of its lists and
- * dicts are kept. */
-void env_remember(struct sema *s, struct env *module);
+/* What is built later from what is called or defined now sees names as they are now: copies of
+ * lists and dicts are kept. The moment. */
+int64_t env_remember(struct sema *s, struct env *e);
+void env_return_to(struct env *e, int64_t moment);            /* 0: to now */
 struct value value_copied(struct sema *s, struct value v);    /* with the lists and dicts in it */
 struct binding *env_visible(struct env *e, struct sym *name); /* from e outwards */
 struct binding *env_in_function(struct env *e, struct sym *name); /* up to the enclosing body */

@@ -229,6 +229,15 @@ static void declare_signature(struct sema *s, struct closure *c, struct env *env
         }
 }
 
+/* The kernel and the macros beside it see their factory as it was at the kernel's definition. */
+static void kernel_moment(struct sema *s, struct closure *kernel, int64_t moment) {
+    int64_t module = s->globals->as_of;
+    if (!kernel->around) return;
+    env_return_to(kernel->env, moment);
+    env_return_to(kernel->around, moment);
+    s->globals->as_of = module;
+}
+
 static void build_prim_func(struct sema *s, const struct job *j) {
     struct build build = {0};
     struct closure *c = j->kernel;
@@ -239,9 +248,11 @@ static void build_prim_func(struct sema *s, const struct job *j) {
     s->frame = &outer;
     s->depth++;
     struct env *env = env_new(s, ENV_KERNEL, c->env, c->span);
+    kernel_moment(s, c, c->at);
     declare_signature(s, c, env, false);
     builder_begin(s);
     run_body(s, c, env, true, (struct span){0, 0});
+    kernel_moment(s, c, 0);
     if (build.has_return)
         sema_error(s, build.return_span, E0214,
                    "a prim_func returns nothing; what it computes it writes to its tensors");

@@ -72,6 +72,31 @@ static const struct row rows[] = {
      "store A[0] = 5:i32|store A[1] = 3:i32|store A[2] = 4:i32|store A[3] = 9:i32|"
      "store A[4] = 8:i32|store A[5] = 6:i32",
      NULL},
+    {"a kernel and its macros see the factory as it is at the definition",
+     {.text = "def make(n):\n"
+              "    k = 1\n"
+              "    l = [5]\n"
+              "    def h():\n"
+              "        return k * 100 + l[0]\n"
+              "    @T.macro\n"
+              "    def m(B):\n"
+              "        B[0] = k\n"
+              "        B[1] = l[0]\n"
+              "        B[2] = h()\n"
+              "    k = 2\n"
+              "    @T.prim_func\n"
+              "    def main(B: T.Tensor((64,), 'int32')):\n"
+              "        with T.Kernel(1, threads=32) as bx:\n"
+              "            m(B)\n"
+              "            B[3] = k\n"
+              "            B[4] = l[0]\n"
+              "    k = 3\n"
+              "    l[0] = 6\n"
+              "    return main\n"
+              "k1 = make(4)\n"},
+     "store B[0] = 2:i32|store B[1] = 5:i32|store B[2] = 205:i32|store B[3] = 2:i32|"
+     "store B[4] = 5:i32",
+     NULL},
     {"eager instances of a loop",
      {.text = "@tilelang.jit\ndef k(A, n: int):\n    A: T.Tensor((32,), 'int32')\n"
               "    with T.Kernel(1, threads=32) as bx:\n        A[0] = S * 10 + n\n"
