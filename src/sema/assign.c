@@ -55,7 +55,7 @@ static bool refuse_carried(struct sema *s, struct env *e, struct sym *name, stru
 static bool refuse_captured(struct sema *s, struct env *e, struct sym *name, struct span span) {
     struct value v;
     struct env *body = env_body(e);
-    if (!body->parent || body->kind == ENV_MODULE) return false;
+    if (!body->parent || body->kind == ENV_MODULE || body->comprehension) return false;
     if (!env_lookup(body->parent, name, &v) || v.kind != VALUE_VAR) {
         const struct binding *b = env_visible(env_around(body), name);
         if (!b || b->value.kind != VALUE_VAR || b->read_at <= body->opened) return false;

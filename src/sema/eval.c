@@ -243,6 +243,7 @@ struct value eval_comprehension(struct sema *s, struct env *e, const struct ast_
         return value_bad();
     struct value out = value_sequence(s, VALUE_LIST, 0, NULL);
     struct env *inner = env_new(s, ENV_FUNCTION, e, x->span);
+    inner->comprehension = true;
     for (int i = 0; i < items->items.count && !s->stopped; i++) {
         bool keep = true;
         assign_target(s, inner, x->comprehension.target, items->items.at[i]);

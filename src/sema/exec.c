@@ -72,8 +72,10 @@ static enum flow exec_while(struct sema *s, struct env *e, const struct ast_stmt
         if (!value_truth(s, test, st->repeat.test->span, &truth)) return skip_failed(s, e, st);
         if (!truth) return FLOW_NEXT;
         if (s->block && s->frame && s->frame->device && round == 0) {
-            sema_error(s, st->span, E0217,
-                       "the condition of this loop is always true, so it never ends on the device");
+            sema_error(
+                s, st->span, E0217,
+                "the condition of this loop is always true, so it never ends on the device; a "
+                "T.alloc_var in it can change there");
             return skip_failed(s, e, st);
         }
         enum flow f = after_iteration(exec_block(s, inner, st->repeat.body));

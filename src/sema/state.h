@@ -62,6 +62,7 @@ struct env {
     struct span span;
     int64_t opened; /* clock; of a function: of its call */
     struct block *outer_block;
+    bool comprehension;    /* a body whose names are the targets of its own loop */
     struct env *innermost; /* of a body: its region that was opened last and is open; NULL: none */
     int64_t as_of;         /* names mean what they did then; 0: what they do now */
     struct env *outer;     /* of a region: what innermost was before, */

@@ -184,6 +184,13 @@ static const struct run_case closures[] = {
      "        m(0, 3)\n"
      "        Y[2] = x + y",
      "1 2 6"},
+    {"v = T.alloc_var('int32', 1)\n"
+     "w = T.alloc_var('int32', 2)\n"
+     "l = [v * 2 + w for v, w in ((1, 2), (3, w))]\n"
+     "Y[0] = l[0]\n"
+     "Y[1] = l[1]\n"
+     "Y[2] = v",
+     "4 8 1"},
 };
 
 /* Operands that are evaluated only sometimes, again in each round, or after others. */
