@@ -119,7 +119,13 @@ static struct value passed(struct sema *s, const struct ast_parameter *p, enum v
         if (v.kind == VALUE_ACCESS && value_is_scalar_ir(v))
             return (struct value){.kind = VALUE_REF,
                                   .subscript = access_fixed(s, v.subscript, span)};
-        if (v.kind == VALUE_VAR || v.kind == VALUE_REF) return v;
+        if (v.kind == VALUE_VAR) { /* that of a list has no name yet; here it has one */
+            struct value named = {.kind = VALUE_VAR,
+                                  .mutable = arena_make(s->arena, struct mutable)};
+            *named.mutable = (struct mutable){.var = v.mutable->var, .bound = true};
+            return named;
+        }
+        if (v.kind == VALUE_REF) return v;
         return sema_bad(s, span, E0206,
                         "'%s' is passed by reference: it takes a T.alloc_var or an element, not %s",
                         p->name->text, value_a_kind(v));

@@ -255,10 +255,11 @@ static void exec_value(struct sema *s, struct env *e, const struct ast_stmt *st)
         sema_error(s, st->span, E0213,
                    "this instance has no name; assign it to export it: 'name = %s(…)'",
                    v.instance->unit->name->text);
-    if (v.kind == VALUE_VAR || (v.kind == VALUE_LAUNCH && s->block == NULL))
+    bool variable = v.kind == VALUE_VAR && !v.mutable->bound;
+    if (variable || (v.kind == VALUE_LAUNCH && s->block == NULL))
         sema_error(s, st->span, E0217,
-                   v.kind == VALUE_VAR ? "this variable has no name; assign it"
-                                       : "T.Kernel(…) belongs into 'with T.Kernel(…) as …:'");
+                   variable ? "this variable has no name; assign it"
+                            : "T.Kernel(…) belongs into 'with T.Kernel(…) as …:'");
 }
 
 /* T, tilelang and math are there anyway; an import may give them, or what they hold, other names.

@@ -149,6 +149,21 @@ static const struct run_case moments[] = {
      "Y[3] = s[j, 2]",
      "10 21 59 32 10 11 12 10 11 12"},
     {"l = [1, 2]\nl += l\nl.extend(l)\nY[0] = len(l)\nY[1] = l[5]", "8 2"},
+    {"@T.macro\n"
+     "def bump(v: T.Ref):\n"
+     "    v = v + 1\n"
+     "    return v\n"
+     "vs = [T.alloc_var('int32', 10 * i) for i in range(3)]\n"
+     "Y[0] = bump(vs[1])\n"
+     "Y[1] = vs[1]\n"
+     "x = vs[2]\n"
+     "x += 5\n"
+     "Y[2] = vs[2]\n"
+     "d = {'a': T.alloc_var('int32', 4)}\n"
+     "bump(d['a'])\n"
+     "bump(x)\n"
+     "Y[3] = d['a'] * 100 + x",
+     "11 11 25 526"},
 };
 
 /* A function sees the names of the one around it as they are when it is called. */
