@@ -130,6 +130,12 @@ static struct value passed(struct sema *s, const struct ast_parameter *p, enum v
                         "'%s' is passed by reference: it takes a T.alloc_var or an element, not %s",
                         p->name->text, value_a_kind(v));
     }
+    bool device = v.kind == VALUE_VAR || v.kind == VALUE_REF || v.kind == VALUE_ACCESS;
+    if (kind != VALUE_MACRO && is_reference(p) && device)
+        return sema_bad(s, span, E0206,
+                        "'%s' is a T.Ref, but only a T.macro takes arguments by reference; write "
+                        "@T.macro in front of the function",
+                        p->name->text);
     if (v.kind == VALUE_ACCESS && !value_is_scalar_ir(v)) return value_snapshot(s, v, span);
     bool variable = v.kind == VALUE_VAR || v.kind == VALUE_REF;
     bool snapshot = variable || (kind == VALUE_MACRO && value_is_scalar_ir(v));
