@@ -3,12 +3,24 @@
 
 static bool is_left_out(struct value v) { return v.kind == VALUE_ABSENT || v.kind == VALUE_NONE; }
 
+/* Bounds are evaluated once, where the iterator is made. */
+static void fix_bounds(struct sema *s, struct loop_form *form) {
+    struct sym *name = intern_text(s->names, "bound");
+    for (int i = 0; i < form->rank; i++) {
+        struct value lo = form_let(s, name, value_ir(form->lo[i]), DTYPE_NONE, form->span);
+        struct value hi = form_let(s, name, value_ir(form->hi[i]), DTYPE_NONE, form->span);
+        if (lo.kind == VALUE_IR) form->lo[i] = lo.expr;
+        if (hi.kind == VALUE_IR) form->hi[i] = hi.expr;
+    }
+}
+
 static struct value iterator_new(struct sema *s, struct loop_form form, int rank) {
     struct iterator *it = arena_make(s->arena, struct iterator);
     it->rank = rank;
     it->form = arena_make(s->arena, struct loop_form);
     *it->form = form;
     it->form->rank = rank;
+    if (s->block && s->kernel) fix_bounds(s, it->form);
     return (struct value){.kind = VALUE_ITERATOR, .iterator = it};
 }
 
@@ -265,17 +277,6 @@ static void loop_leave(struct tile_state *t, struct surroundings around) {
     t->divergent = around.divergent;
 }
 
-/* Bounds are evaluated once, before the loop. */
-static void fix_bounds(struct sema *s, struct loop_form *form) {
-    struct sym *name = intern_text(s->names, "bound");
-    for (int i = 0; i < form->rank; i++) {
-        struct value lo = form_let(s, name, value_ir(form->lo[i]), DTYPE_NONE, form->span);
-        struct value hi = form_let(s, name, value_ir(form->hi[i]), DTYPE_NONE, form->span);
-        if (lo.kind == VALUE_IR) form->lo[i] = lo.expr;
-        if (hi.kind == VALUE_IR) form->hi[i] = hi.expr;
-    }
-}
-
 void form_for(struct sema *s, struct env *e, const struct ast_stmt *loop, struct value it) {
     if (value_is_bad(it)) return;
     if (!s->kernel || !s->block) {
@@ -294,7 +295,6 @@ void form_for(struct sema *s, struct env *e, const struct ast_stmt *loop, struct
     form->span = loop->span;
     for (int i = 0; i < form->rank; i++) form->name[i] = target_name(s, loop->loop.target, i);
     if (!names_fit(s, loop->loop.target, form)) return;
-    fix_bounds(s, form);
     if (form->kind == LOOP_FORM_PARALLEL) {
         parallel_for(s, e, loop, form);
         return;

@@ -164,6 +164,15 @@ static const struct run_case moments[] = {
      "bump(x)\n"
      "Y[3] = d['a'] * 100 + x",
      "11 11 25 526"},
+    {"v = T.alloc_var('int32', 2)\n"
+     "r = range(v, v + 2)\n"
+     "g = T.grid(v, v)\n"
+     "v = 7\n"
+     "for i in r:\n"
+     "    Y[i] = i\n"
+     "for i, j in g:\n"
+     "    Y[4 + i * 2 + j] = i + j + v",
+     "-1 -1 2 3 7 8 8 9"},
 };
 
 /* A function sees the names of the one around it as they are when it is called. */
