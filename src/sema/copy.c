@@ -89,6 +89,60 @@ static bool copy_options(struct sema *s, const struct call *c, int32_t *width) {
     return good;
 }
 
+static void append_copy(struct sema *s, const struct operand *src, const struct operand *dst,
+                        const struct pairing *p, const struct call *c) {
+    struct stmt *st = append(s, STMT_COPY, c->span);
+    st->copy.src = src->region;
+    st->copy.dst = dst->region;
+    st->copy.domain = domain_new(s, p->rank, p->extent, c->span);
+    for (int k = 0; k < p->rank; k++) {
+        st->copy.src_axis[k] = p->src_axis[k];
+        st->copy.dst_axis[k] = p->dst_axis[k];
+    }
+    copy_options(s, c, &st->copy.width);
+    mark_written(dst->region.buffer);
+}
+
+/* May an element that is written be another one's source? Not if the slices are one or apart. */
+static bool overlap(struct sema *s, const struct operand *src, const struct operand *dst) {
+    const struct region *a = &src->region, *b = &dst->region;
+    bool one = true;
+    if (a->buffer != b->buffer) return false;
+    for (int i = 0; i < a->buffer->rank; i++) {
+        struct exprs *x = s->exprs;
+        struct expr *end_a = expr_binary(x, FN_ADD, a->base[i], expr_index(x, a->extent[i]));
+        struct expr *end_b = expr_binary(x, FN_ADD, b->base[i], expr_index(x, b->extent[i]));
+        if (expr_proves_le(x, end_a, b->base[i]) || expr_proves_le(x, end_b, a->base[i]))
+            return false;
+        one &= a->base[i] == b->base[i] && a->extent[i] == b->extent[i];
+    }
+    return !one;
+}
+
+/* A tile that is copied into itself is read before it is written: through another one. */
+static void copy_apart(struct sema *s, const struct operand *src, const struct operand *dst,
+                       const struct pairing *p, const struct call *c) {
+    const struct buffer *b = src->region.buffer;
+    bool private = b->scope == SCOPE_LOCAL;
+    struct sym *name = module_name(s->module, arena_printf(s->arena, "%s_part", b->name->text));
+    struct operand between = {.form = OPERAND_WHOLE, .span = c->span};
+    struct pairing in = *p, out = *p;
+    struct buffer *t =
+        buffer_new(s->module, s->function, s->kernel, private ? SCOPE_LOCAL : SCOPE_FRAGMENT, name,
+                   b->dtype, p->rank, p->extent);
+    t->span = c->span;
+    t->parallel_private = private && s->tile->parallel;
+    between.region = region_whole(s->module, t);
+    for (int k = 0; k < p->rank; k++) in.dst_axis[k] = out.src_axis[k] = k;
+    if (private) {
+        copy_private(s, src, &between, &in, c->span);
+        copy_private(s, &between, dst, &out, c->span);
+    } else {
+        append_copy(s, src, &between, &in, c);
+        append_copy(s, &between, dst, &out, c);
+    }
+}
+
 static void copy_tile(struct sema *s, const struct call *c, struct operand *src,
                       struct operand *dst) {
     struct pairing p;
@@ -105,21 +159,13 @@ static void copy_tile(struct sema *s, const struct call *c, struct operand *src,
                    src->region.buffer->name->text, dst->region.buffer->name->text);
         return;
     }
-    if (private_side) {
+    if (!private_side && !call_as_tile(s, c)) return;
+    if (p.rank && overlap(s, src, dst))
+        copy_apart(s, src, dst, &p, c);
+    else if (private_side)
         copy_private(s, src, dst, &p, c->span);
-        return;
-    }
-    if (!call_as_tile(s, c)) return;
-    struct stmt *st = append(s, STMT_COPY, c->span);
-    st->copy.src = src->region;
-    st->copy.dst = dst->region;
-    st->copy.domain = domain_new(s, p.rank, p.extent, c->span);
-    for (int k = 0; k < p.rank; k++) {
-        st->copy.src_axis[k] = p.src_axis[k];
-        st->copy.dst_axis[k] = p.dst_axis[k];
-    }
-    st->copy.width = width;
-    mark_written(dst->region.buffer);
+    else
+        append_copy(s, src, dst, &p, c);
 }
 
 struct value build_copy(struct sema *s, const struct call *c) {

@@ -172,6 +172,15 @@ static struct expr *combine(struct sema *s, const struct reduction *r, struct ex
     return expr_binary(s->exprs, fn, a, b);
 }
 
+/* An array that is reduced into itself is not overwritten before it is read. */
+static void own_result(struct sema *s, struct reduction *r) {
+    if (r->variable || r->dst.region.buffer != r->src.region.buffer) return;
+    r->variable = arena_make(s->arena, struct mutable);
+    r->variable->var = var_new(s->exprs, VAR_MUTABLE, intern_text(s->names, "value"),
+                               r->dst.region.buffer->dtype, r->span);
+    if (s->tile->divergent || s->tile->parallel) note_divergent_var(s, r->variable->var);
+}
+
 static struct expr *read_result(struct sema *s, const struct reduction *r, struct expr *const *to) {
     if (r->variable) return expr_var(s->exprs, r->variable->var);
     return expr_load(s->exprs, r->dst.region.buffer, r->dst.region.buffer->rank, to);
@@ -186,12 +195,13 @@ static void write_result(struct sema *s, const struct reduction *r, struct expr 
         store_element(s, r->dst.region.buffer, to, value, r->span);
 }
 
-static void reduce_private(struct sema *s, const struct reduction *r) {
+static void reduce_private(struct sema *s, struct reduction *r) {
     struct block *outer = s->block;
     const struct region *src = &r->src.region, *dst = &r->dst.region;
     struct expr *from[TILE_RANK], *to[TILE_RANK] = {0};
     int rank = src->buffer->rank, own = r->variable ? 0 : dst->buffer->rank;
     enum dtype type = r->variable ? r->variable->var->dtype : dst->buffer->dtype;
+    bool apart = !r->variable;
     for (int i = 0, k = 0; i < rank; i++) {
         struct expr *at = expr_index(s->exprs, 0);
         if (i != r->axis && src->extent[i] > 1) {
@@ -205,13 +215,24 @@ static void reduce_private(struct sema *s, const struct reduction *r) {
         k++;
     }
     if (own == 1 && rank == 1) to[0] = dst->base[0];
+    struct expr *old = apart && !r->clear ? read_result(s, r, to) : NULL;
+    own_result(s, r);
+    apart &= r->variable != NULL;
+    if (apart && old) write_result(s, r, to, old);
     if (r->clear) write_result(s, r, to, identity(s, r->op, type));
     struct stmt *loop = serial_loop(s, s->block, "k", src->extent[r->axis], r->span);
     from[r->axis] =
         expr_binary(s->exprs, FN_ADD, src->base[r->axis], expr_var(s->exprs, loop->loop.var));
-    s->block = &loop->loop.body;
     struct expr *element = expr_cast(s->exprs, expr_load(s->exprs, src->buffer, rank, from), type);
+    struct block *around = s->block;
+    s->block = &loop->loop.body;
     write_result(s, r, to, combine(s, r, read_result(s, r, to), element));
+    s->block = around;
+    if (apart) {
+        struct expr *value = read_result(s, r, to);
+        r->variable = NULL;
+        write_result(s, r, to, value);
+    }
     s->block = outer;
 }
 

@@ -126,7 +126,7 @@ static const struct build_case statements[] = {
     {"T.reduce_max(f, g, dim=1, clear=False)", "reduce max f[0 +64, 0 +32] -> g[0 +64] axis 1"},
     {"T.reduce_sum(s, g, dim=-1)", "copy s[0 +64, 0 +32] -> s_tile[0 +64, 0 +32]"},
     {"T.reduce_abssum(f, g)", "reduce abssum f"},
-    {"T.reduce_sum(p, p[0:1])", "store p[0] = (p[0] + p[k])"},
+    {"T.reduce_sum(p, p[0:1])", "set value = (value + p[k])"},
     {"T.atomic_add(A[bx, 0], 2)", "atomic add relaxed A[bx, 0] = 2.0:f32"},
     {"T.atomic_add(A[bx * 64, 0], f)", "atomic add relaxed A[((bx * 64) + i), j] = f[i, j]"},
     {"t = T.atomic_max(I[3], v, return_prev=True)\nI[4] = t", "store I[4] = t"},

@@ -45,6 +45,18 @@ static const struct run_case copies[] = {
     {"f = T.alloc_fragment((4, 4), 'float32')\nT.clear(f)\nT.fill(f[1:3, 2], 5)\nT.copy(f[:, 2], "
      "Y[0:4])",
      "0 5 5 0"},
+    {"s = T.alloc_shared((8,), 'int32')\n"
+     "T.copy(X[1, :], s)\n"
+     "T.copy(s[0:5], s[2:7])\n"
+     "T.copy(s, Y[0:8])\n"
+     "p = T.alloc_local((4,), 'int32')\n"
+     "for i in range(4):\n"
+     "    p[i] = X[2, i]\n"
+     "T.copy(p[1:4], p[0:3])\n"
+     "T.copy(p[0:3], p[1:4])\n"
+     "T.reduce_sum(p, p[3:4])\n"
+     "T.copy(p, Y[8:12])",
+     "10 11 10 11 12 13 14 17 21 21 22 87"},
 };
 
 static const struct run_case control[] = {
