@@ -210,6 +210,16 @@ void env_bind(struct sema *s, struct env *e, struct sym *name, struct value v, s
     b->read_at = 0;
 }
 
+/* A list that collects instances grows with each of them, and is nothing that they compute with. */
+static bool collects_instances(struct value v) {
+    const struct value *last =
+        v.kind == VALUE_DICT
+            ? (v.dict->values.count ? &v.dict->values.at[v.dict->values.count - 1] : NULL)
+        : v.sequence->items.count ? &v.sequence->items.at[v.sequence->items.count - 1]
+                                  : NULL;
+    return last && last->kind == VALUE_INSTANCE;
+}
+
 /* The last copy is still good if the container has not changed since. */
 static void remember(struct sema *s, struct env *e, int64_t now) {
     sema_charge(s, 1 + e->list.count / 16);
@@ -217,7 +227,7 @@ static void remember(struct sema *s, struct env *e, int64_t now) {
         struct binding *b = &e->list.at[i];
         bool list = b->value.kind == VALUE_LIST, dict = b->value.kind == VALUE_DICT;
         const struct past *last = b->past.count ? &b->past.at[b->past.count - 1] : NULL;
-        if ((!list && !dict) || b->ended != ENV_MODULE) continue;
+        if ((!list && !dict) || b->ended != ENV_MODULE || collects_instances(b->value)) continue;
         int64_t changed = list ? b->value.sequence->changed : b->value.dict->changed;
         if (last && last->from > b->from && last->from > changed) continue;
         vec_push(s->arena, &b->past, (struct past){value_copied(s, b->value), now});
