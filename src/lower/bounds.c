@@ -108,42 +108,75 @@ struct expr *bounds_test(struct lowering *l, const struct buffer *b, int axis,
 
 struct scan {
     const struct domain *domain;
+    VEC(struct var *) inner; /* of loops within the iterations */
     struct expr *test;
     bool possible;
 };
 
-/* Is the value the same in every thread? */
-static bool is_uniform(const struct expr *e) {
+static bool is_inner(const struct scan *s, const struct var *v) {
+    int i;
+
+    for (i = 0; i < s->inner.count; i++)
+        if (s->inner.at[i] == v) return true;
+    return false;
+}
+
+/* Is the value the same in every thread, and known before the iterations begin? */
+static bool is_uniform(const struct scan *s, const struct expr *e) {
     unsigned varying = 1u << VAR_AXIS | 1u << VAR_THREAD | 1u << VAR_LANE | 1u << VAR_WARP |
                        1u << VAR_LET | 1u << VAR_MUTABLE;
+    int i;
 
+    for (i = 0; i < s->inner.count; i++)
+        if (expr_uses_var(e, s->inner.at[i])) return false;
     return !(e->uses_kinds & varying) && !expr_has_load(e);
 }
 
-/* Splits an index into its least and greatest value over the domain, both uniform. */
-static bool extremes(struct lowering *l, const struct domain *d, const struct affine *a,
+/* The least and greatest value of what changes within the operation; false if they are unknown. */
+static bool span_of(const struct scan *s, const struct expr *e, int64_t *lo, int64_t *hi) {
+    int j;
+
+    for (j = 0; e->kind == EXPR_VAR && j < s->domain->rank; j++)
+        if (e->var == s->domain->axis[j]) {
+            *lo = 0;
+            *hi = s->domain->extent[j] - 1;
+            return true;
+        }
+    *lo = e->lo;
+    *hi = e->hi;
+    return e->kind == EXPR_VAR && is_inner(s, e->var) && *lo > INT64_MIN && *hi < INT64_MAX;
+}
+
+static bool add_product(int64_t *sum, int64_t a, int64_t b) {
+    int64_t product;
+
+    return !__builtin_mul_overflow(a, b, &product) && !__builtin_add_overflow(*sum, product, sum);
+}
+
+/* Splits an index into its least and greatest value over the operation, both uniform. */
+static bool extremes(struct lowering *l, const struct scan *s, const struct affine *a,
                      struct expr **least, struct expr **most) {
     struct affine rest = *a;
-    int64_t lo = 0, hi = 0, reach;
-    int i, j;
+    int64_t lo = a->constant, hi = a->constant, c, first, last;
+    int i;
 
     rest.count = 0;
     for (i = 0; i < a->count; i++) {
-        for (j = 0; j < d->rank; j++)
-            if (a->atom[i]->kind == EXPR_VAR && a->atom[i]->var == d->axis[j]) break;
-        if (j == d->rank) {
-            if (!is_uniform(a->atom[i])) return false;
+        c = a->coefficient[i];
+        if (span_of(s, a->atom[i], &first, &last)) {
+            if (!add_product(&lo, c, c < 0 ? last : first) ||
+                !add_product(&hi, c, c < 0 ? first : last))
+                return false;
+        } else if (is_uniform(s, a->atom[i])) {
             rest.atom[rest.count] = a->atom[i];
-            rest.coefficient[rest.count++] = a->coefficient[i];
-            continue;
+            rest.coefficient[rest.count++] = c;
+        } else {
+            return false;
         }
-        reach = a->coefficient[i] * (d->extent[j] - 1);
-        lo += reach < 0 ? reach : 0;
-        hi += reach > 0 ? reach : 0;
     }
-    rest.constant = a->constant + lo;
+    rest.constant = lo;
     *least = affine_expr(l->x, &rest);
-    rest.constant = a->constant + hi;
+    rest.constant = hi;
     *most = affine_expr(l->x, &rest);
     return true;
 }
@@ -156,7 +189,7 @@ static void scan_index(struct lowering *l, struct scan *s, const struct buffer *
 
     index = bind_source(l, index, l->env);
     if (proven(l, b, axis, index)) return;
-    if (!affine_of(index, &a) || !extremes(l, s->domain, &a, &least, &most)) {
+    if (!affine_of(index, &a) || !extremes(l, s, &a, &least, &most)) {
         s->possible = false;
         return;
     }
@@ -202,11 +235,18 @@ static void scan_statement(struct stmt *t, void *data) {
                        t->kind == STMT_STORE ? t->store.index[i] : t->atomic.index[i]);
 }
 
+static void note_loop(struct stmt *t, void *data) {
+    struct visit *v = data;
+
+    if (t->kind == STMT_FOR) vec_push(v->l->m->arena, &v->s->inner, t->loop.var);
+}
+
 struct expr *bounds_uniform(struct lowering *l, const struct domain *d, struct block *body,
                             bool *possible) {
-    struct scan s = {d, NULL, true};
+    struct scan s = {.domain = d, .possible = true};
     struct visit v = {l, &s};
 
+    block_walk(body, note_loop, &v);
     block_walk(body, scan_statement, &v);
     *possible = s.possible;
     return s.test;

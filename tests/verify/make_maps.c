@@ -46,7 +46,9 @@ static void private_sum(struct maker *g, const char *dtype) {
     }
     const char *counter = arena_printf(g->arena, "T.cast(%s, \"%s\") %s", q, dtype,
                                        is_real(dtype) ? "* 0.25" : "+ 1");
+    g->counter = q;
     say(g, "%s = %s + %s", v, v, chance(g, 70) ? value(g, dtype, 1) : counter);
+    g->counter = NULL;
     g->t.indent--;
     scalar_new(g, v, dtype, true);
 }

@@ -95,6 +95,8 @@ static const char *from_tensor(struct maker *g, const char *dtype) {
     const char *row = arena_printf(g->arena, "by * %d + %s + %d", g->rows, i, PICK(g, 0, 0, 3, -2));
     const char *column =
         arena_printf(g->arena, "bx * %d + %s + %d", g->columns, j, PICK(g, 0, 0, 0, 1, 8, -1));
+    if (g->counter && chance(g, 60)) row = arena_printf(g->arena, "%s * 2 + %s", g->counter, row);
+    if (g->counter && chance(g, 40)) column = arena_printf(g->arena, "%s - %s", column, g->counter);
     if (chance(g, 10)) column = arena_printf(g->arena, "(%s) * %d", j, PICK(g, 2, 3));
     const char *e = arena_printf(g->arena, "%s[%s]", x->name, corner(g, x, row, column));
     return converted(g, e, x->dtype, dtype);

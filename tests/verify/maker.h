@@ -49,6 +49,7 @@ struct maker {
     int names, depth;           /* used up; of loops and branches */
     const char *axis[AXES + 1]; /* of the T.Parallel now being made */
     int extent[AXES], axes;
+    const char *counter; /* of the loop within an iteration that is being made; NULL: none */
 };
 
 /* maker.c */
