@@ -5,35 +5,47 @@
 
 /* -- how far apart right results may lie
  * ----------------------------------------------------------- */
-static void visit(struct stmt *s, void *data) {
-    bool *sums = data;
-    if (s->kind == STMT_GEMM) *sums |= dtype_is_float(s->gemm.c.buffer->dtype);
-    if (s->kind == STMT_REDUCE)
-        *sums |= dtype_is_float(s->reduce.dst.buffer->dtype) &&
-                 (s->reduce.op == REDUCE_SUM || s->reduce.op == REDUCE_ABSSUM);
-    if (s->kind == STMT_ATOMIC)
-        *sums |= s->atomic.op == ATOMIC_ADD && dtype_is_float(s->atomic.buffer->dtype);
+struct sums {
+    bool found;
+    double widest; /* step that a result may differ by, of its largest */
+};
+
+static void visit_reduce(struct sums *t, const struct stmt *s) {
+    const struct buffer *dst = s->reduce.dst.buffer;
+    if (!dtype_is_float(dst->dtype) ||
+        (s->reduce.op != REDUCE_SUM && s->reduce.op != REDUCE_ABSSUM))
+        return;
+    double step = dtype_step(dst->dtype) * sqrt(s->reduce.src.extent[s->reduce.axis]);
+    t->found = true;
+    if (step > t->widest) t->widest = step;
 }
 
-/* Sums whose order is free differ by the rounding of the accumulation, and by a step of the
- * narrowest type that an intermediate result passes through. Those of atomics may cancel after many
- * terms: their part is known from the run. */
+static void visit(struct stmt *s, void *data) {
+    struct sums *t = data;
+    if (s->kind == STMT_GEMM) t->found |= dtype_is_float(s->gemm.c.buffer->dtype);
+    if (s->kind == STMT_REDUCE) visit_reduce(t, s);
+    if (s->kind == STMT_ATOMIC)
+        t->found |= s->atomic.op == ATOMIC_ADD && dtype_is_float(s->atomic.buffer->dtype);
+}
+
+/* Sums whose order is free differ by the rounding of the accumulation, which grows with the root of
+ * the terms, and by a step of the narrowest type that an intermediate result passes through. Those
+ * of atomics may cancel after many terms: their part is known from the run. */
 struct sim_tolerance sim_tolerance_of(const struct function_ir *f,
                                       const struct sim_data *expected) {
     struct sim_tolerance t = {0, 0, expected->reordered};
-    bool sums = false;
-    double widest = 0x1p-19;
+    struct sums sums = {false, 0x1p-19};
     for (int i = 0; i < f->kernels.count; i++) {
         struct kernel *k = f->kernels.at[i];
         block_walk(&k->body, visit, &sums);
         for (int b = 0; b < k->buffers.count; b++) {
             double step = dtype_step(k->buffers.at[b]->dtype);
-            if (k->buffers.at[b]->scope != SCOPE_SHARED && step > widest) widest = step;
+            if (k->buffers.at[b]->scope != SCOPE_SHARED && step > sums.widest) sums.widest = step;
         }
     }
-    if (!sums) return t;
+    if (!sums.found) return t;
     t.relative = 4;
-    t.absolute = widest;
+    t.absolute = sums.widest;
     return t;
 }
 
