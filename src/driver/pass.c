@@ -68,6 +68,7 @@ static void dump(const struct compilation *c, int pass, const char *word, const 
  * -------------------------------------------------------------------------------------- */
 static void internal_fault(const struct compilation *c, int pass, const struct module *m,
                            const char *why) {
+    if (c->options->dump_after[pass]) dump(c, pass, "after", m);
     fprintf(stderr,
             "tilec: internal error: after pass '%s' for %s%s%s: %s\n"
             "This is a fault of tilec, not of %s. Please report it with the output of "
