@@ -147,11 +147,11 @@ static struct interval bit_or(struct interval a, struct interval b) {
 }
 
 static struct interval shift(enum function fn, struct interval a, struct interval b) {
-    if (b.lo != b.hi || b.lo < 0 || b.lo > 62)
+    if (b.lo < 0 || b.hi > 62)
         return fn == FN_SHR && a.lo >= 0 && b.lo >= 0 ? (struct interval){0, a.hi, 1} : unknown;
-    int64_t power = (int64_t)1 << b.lo;
-    if (fn == FN_SHL) return interval_scale(a, power);
-    return floor_divide(a, (struct interval){power, power, power});
+    int64_t least = (int64_t)1 << b.lo, most = (int64_t)1 << b.hi;
+    if (fn == FN_SHL) return multiply(a, (struct interval){least, most, least});
+    return floor_divide(a, (struct interval){least, most, least});
 }
 
 static struct interval extreme(enum function fn, struct interval a, struct interval b) {

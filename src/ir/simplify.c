@@ -296,6 +296,19 @@ static struct expr *simplify_unary(struct exprs *x, enum function fn, enum dtype
     return a->hi <= 0 ? expr_op(x, FN_NEG, t, 1, &a) : NULL;
 }
 
+/* By 1 << s: a shift and a mask, which round down as well. */
+static struct expr *divide_by_power(struct exprs *x, enum function fn, enum dtype t,
+                                    struct expr *const *args) {
+    if (fn != FN_FLOORDIV && fn != FN_FLOORMOD) return NULL;
+    const struct expr *b = args[1];
+    if (!is_op(b, FN_SHL) || b->lo < 1 || !is_value(b->args[0], 1)) return NULL;
+    struct expr *shift[2] = {args[0], b->args[1]};
+    if (fn == FN_FLOORDIV) return expr_op(x, FN_SHR, t, 2, shift);
+    struct expr *below[2] = {args[1], expr_int(x, 1, t)};
+    struct expr *mask[2] = {args[0], expr_op(x, FN_SUB, t, 2, below)};
+    return expr_op(x, FN_AND, t, 2, mask);
+}
+
 static struct expr *simplify_integer(struct exprs *x, enum function fn, enum dtype t,
                                      struct expr *const *args) {
     struct expr *e = NULL;
@@ -307,8 +320,9 @@ static struct expr *simplify_integer(struct exprs *x, enum function fn, enum dty
         if (!e) e = divide_nonnegative(x, fn, t, args);
         if (!e) e = extreme(x, fn, args);
     }
-    if (!e && t == DTYPE_INDEX) return simplify_index(x, fn, args);
-    return e ? e : nested_constants(x, fn, t, args);
+    if (!e && t == DTYPE_INDEX) e = simplify_index(x, fn, args);
+    if (!e) e = divide_by_power(x, fn, t, args);
+    return e || t == DTYPE_INDEX ? e : nested_constants(x, fn, t, args);
 }
 
 /* -- conditions

@@ -187,6 +187,12 @@ static const struct {
     {"(f * 0.0:f32)", "(f * 0.0:f32)"},
     {"(f - f)", "(f - f)"},
     {"(f == f)", "(f == f)"},
+    {"(k // (1 << j))", "(k >> j)"},
+    {"(m % (1 << b))", "(m & ((1 << b) - 1))"},
+    {"((1 << j) < 9)", "true"},
+    {"(k // (1 << m))", "(k // (1 << m))"},
+    {"(k >> (j + 7))", "(k >> (j + 7))"},
+    {"((i >> (j + 4)) < 8)", "true"},
 };
 
 static void simplifies(void **state) {
@@ -318,6 +324,24 @@ static struct expr *random_condition(struct maker *m, int depth) {
     return expr_raw_op(m->x, compares[r >> 16 & 3], DTYPE_BOOL, 2, args);
 }
 
+/* Of a shift: constant or not, less than the type's width. */
+static struct expr *random_amount(struct maker *m, enum dtype t, int depth) {
+    uint64_t r = world_random(&m->seed);
+    struct expr *constant = expr_int(m->x, (int64_t)(r >> 4 & 7), t);
+    if (r % 2 == 0) return constant;
+    struct expr *args[2] = {random_expr(m, t, depth), expr_int(m->x, r & 2 ? 31 : 7, t)};
+    return expr_raw_op(m->x, FN_AND, t, 2, args);
+}
+
+/* The second operand, that of a division at times a power of two. */
+static struct expr *random_second(struct maker *m, enum function fn, enum dtype t, int depth) {
+    if (fn == FN_SHL || fn == FN_SHR) return random_amount(m, t, depth);
+    bool divides = fn == FN_FLOORDIV || fn == FN_FLOORMOD;
+    if (!divides || world_random(&m->seed) % 4) return random_expr(m, t, depth);
+    struct expr *args[2] = {expr_int(m->x, 1, t), random_amount(m, t, depth)};
+    return expr_raw_op(m->x, FN_SHL, t, 2, args);
+}
+
 static struct expr *random_expr(struct maker *m, enum dtype t, int depth) {
     static const enum function functions[] = {
         FN_ADD, FN_ADD, FN_SUB, FN_MUL,      FN_FLOORDIV, FN_FLOORMOD, FN_MIN,      FN_MAX,
@@ -341,8 +365,7 @@ static struct expr *random_expr(struct maker *m, enum dtype t, int depth) {
     }
     enum function fn = functions[(r >> 8) % (sizeof functions / sizeof *functions)];
     args[0] = random_expr(m, t, depth - 1);
-    args[1] = fn == FN_SHL || fn == FN_SHR ? expr_int(m->x, (int64_t)(r >> 20 & 7), t)
-                                           : random_expr(m, t, depth - 1);
+    args[1] = random_second(m, fn, t, depth - 1);
     return expr_raw_op(m->x, fn, t, function_row(fn)->arity, args);
 }
 
