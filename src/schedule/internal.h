@@ -212,6 +212,18 @@ void hazards_fold(struct hazards *h, const struct buffer *x, const struct buffer
  */
 int hazards_report_divergent(struct hazards *h);
 
+/* -- meet.c ------------------------------------------------------------------------------------ */
+struct path { /* the loops and branches around a statement, innermost first */
+    const struct path *outer;
+    const struct stmt *stmt;
+    bool otherwise; /* the other branch */
+};
+struct meetings *meetings_new(struct module *m, struct arena *scratch, struct stmt *map,
+                              const struct path *path);
+void meetings_add(struct meetings *w, const struct access *a); /* of the MAP */
+/* May different iterations touch one element by these two accesses, counted as they were added? */
+bool meetings_may(struct meetings *w, int first, int second);
+
 /* -- split.c ----------------------------------------------------------------------------------- */
 /* Divides MAPs whose iterations exchange data; false after a report. */
 bool split_maps(struct module *m, struct kernel *k);

@@ -3,8 +3,8 @@
  * Hand-indexed shared memory has the order of the text, also within
  * T.Parallel: `S[i] = x` before `y = S[n - i]` means all stores before all loads. No barrier can
  * stand inside a MAP, so it becomes two with the statements before and after. LETs that both need
- * are computed twice; what cannot be computed twice, or an exchange within one statement, is an
- * error. */
+ * are computed twice; what cannot be computed twice, or an exchange within one branch, is an error.
+ * Accesses that cannot be told apart otherwise are tried out (meet.c). */
 #include "hazard.h"
 #include "schedule.h"
 
@@ -20,6 +20,7 @@ struct steady {
 
 struct division {
     struct hazards *hazards; /* only its module */
+    struct meetings *meetings;
     struct block *block;
     struct stmt *map;
     struct arena *scratch;
@@ -40,6 +41,7 @@ static void gather(const struct access *a, void *data) {
     for (int i = 0; i < d->body.count; i++)
         if (stmt_holds(d->body.at[i], a->stmt)) t.at = i;
     vec_push(d->scratch, &d->touches, t);
+    meetings_add(d->meetings, a);
 }
 
 static void reads_written(const struct access *a, void *data) {
@@ -67,8 +69,10 @@ static bool same_index(const struct division *d, const struct access *a, const s
     return true;
 }
 
-static bool exchange(const struct division *d, const struct touch *x, const struct touch *y) {
-    return uses_exchange(&x->use, &y->use) && !same_index(d, &x->use.access, &y->use.access);
+static bool exchange(const struct division *d, int x, int y) {
+    const struct use *a = &d->touches.at[x].use, *b = &d->touches.at[y].use;
+    return uses_exchange(a, b) && !same_index(d, &a->access, &b->access) &&
+           meetings_may(d->meetings, x, y);
 }
 
 static void report_inside(struct division *d, const struct touch *x, const struct touch *y) {
@@ -88,7 +92,7 @@ static bool find_cuts(struct division *d) {
         for (int i = 0; i < d->touches.count; i++)
             for (int k = 0; k < d->touches.count; k++) {
                 const struct touch *x = &d->touches.at[i], *y = &d->touches.at[k];
-                if (y->at != at || x->at < start || x->at > at || !exchange(d, x, y)) continue;
+                if (y->at != at || x->at < start || x->at > at || !exchange(d, i, k)) continue;
                 if (x->at == at) {
                     report_inside(d, x, y);
                     return false;
@@ -229,8 +233,10 @@ static void divide(struct division *d) {
     block_remove(d->block, d->map);
 }
 
-static bool split_map(struct hazards *h, struct block *b, struct stmt *map) {
+static bool split_map(struct hazards *h, struct block *b, struct stmt *map,
+                      const struct path *path) {
     struct division d = {.hazards = h, .block = b, .map = map, .scratch = h->arena};
+    d.meetings = meetings_new(h->module, h->arena, map, path);
     for (struct stmt *s = map->map.body.first; s; s = s->next) vec_push(d.scratch, &d.body, s);
     stmt_accesses(h->module, map, gather, &d);
     if (!find_cuts(&d)) return false;
@@ -240,16 +246,18 @@ static bool split_map(struct hazards *h, struct block *b, struct stmt *map) {
     return true;
 }
 
-static bool split_block(struct hazards *h, struct block *b) {
+static bool split_block(struct hazards *h, struct block *b, const struct path *path) {
     bool ok = true;
     for (struct stmt *s = b->first, *next; s; s = next) {
+        struct path inner = {path, s, false};
         next = s->next;
-        if (s->kind == STMT_MAP) ok &= split_map(h, b, s);
-        if (s->kind == STMT_FOR) ok &= split_block(h, &s->loop.body);
-        if (s->kind == STMT_WHILE) ok &= split_block(h, &s->repeat.body);
+        if (s->kind == STMT_MAP) ok &= split_map(h, b, s, path);
+        if (s->kind == STMT_FOR) ok &= split_block(h, &s->loop.body, &inner);
+        if (s->kind == STMT_WHILE) ok &= split_block(h, &s->repeat.body, &inner);
         if (s->kind != STMT_IF) continue;
-        ok &= split_block(h, &s->branch.then);
-        ok &= split_block(h, &s->branch.otherwise);
+        ok &= split_block(h, &s->branch.then, &inner);
+        inner.otherwise = true;
+        ok &= split_block(h, &s->branch.otherwise, &inner);
     }
     return ok;
 }
@@ -257,7 +265,7 @@ static bool split_block(struct hazards *h, struct block *b) {
 bool split_maps(struct module *m, struct kernel *k) {
     struct arena *scratch = arena_new();
     struct hazards h = {.module = m, .arena = scratch, .kernel = k};
-    bool ok = split_block(&h, &k->body);
+    bool ok = split_block(&h, &k->body, NULL);
     arena_free(scratch);
     return ok;
 }
