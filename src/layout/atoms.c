@@ -199,14 +199,23 @@ static bool choose_partition(struct group *g, int warps, unsigned policies) {
     return found;
 }
 
-/* "32, 64 or 128": the thread counts that divide the tile under these policies. */
-static const char *legal_threads(struct arena *a, const struct group *g, unsigned policies) {
-    struct text t = text_new(a);
+static bool divides(const struct group *g, int warps) {
+    struct group trial = *g;
+    return !g->row || choose_partition(&trial, warps, g->policies);
+}
+
+static bool divides_all(const struct work *w, int warps) {
+    for (int i = 0; i < w->groups.count; i++)
+        if (!divides(&w->groups.at[i], warps)) return false;
+    return true;
+}
+
+/* "32, 64 or 128": the thread counts that divide all tiles of the kernel; one warp does. */
+static const char *legal_threads(const struct work *w) {
+    struct text t = text_new(w->m->arena);
     int legal[WARPS_MAX], count = 0;
-    for (int warps = 1; warps <= WARPS_MAX; warps++) {
-        struct group trial = *g;
-        if (choose_partition(&trial, warps, policies)) legal[count++] = warps;
-    }
+    for (int warps = 1; warps <= WARPS_MAX; warps++)
+        if (divides_all(w, warps)) legal[count++] = warps;
     for (int i = 0; i < count; i++)
         text_printf(&t, "%s%d", i == 0 ? "" : i == count - 1 ? " or " : ", ", 32 * legal[i]);
     return t.at;
@@ -225,11 +234,17 @@ static void refuse(struct work *w, const struct group *g) {
                 "%d row%s and %d column%s of %dx%d instruction tiles; threads may be %s",
                 w->k->threads, w->k->threads / 32, g->m, g->n, g->accumulator->name->text,
                 policy_name(g->policies), g->rows, g->rows == 1 ? "" : "s", g->columns,
-                g->columns == 1 ? "" : "s", r->m, r->n, legal_threads(w->m->arena, g, g->policies));
+                g->columns == 1 ? "" : "s", r->m, r->n, legal_threads(w));
     struct group free_choice = *g;
     if (g->policies != 1u << POLICY_SQUARE && choose_partition(&free_choice, w->k->threads / 32, 0))
         diag_note(d, g->first->span, "policy Square divides it into %d x %d warps",
                   free_choice.row_warps, free_choice.column_warps);
+}
+
+/* Of two that contradict the first counts. */
+static void settle_policies(struct group *g) {
+    unsigned both = 1u << POLICY_FULL_ROW | 1u << POLICY_FULL_COL;
+    if ((g->policies & both) == both) g->policies = 1u << g->first->gemm.policy;
 }
 
 static void partition_group(struct work *w, struct group *g) {
@@ -239,8 +254,6 @@ static void partition_group(struct work *w, struct group *g) {
         g->column_warps = 1;
         return;
     }
-    unsigned both = 1u << POLICY_FULL_ROW | 1u << POLICY_FULL_COL;
-    if ((g->policies & both) == both) g->policies = 1u << g->first->gemm.policy;
     if (choose_partition(g, warps, g->policies)) return;
     refuse(w, g);
     g->row_warps = g->column_warps = 1;
@@ -277,6 +290,7 @@ static void atoms_of_kernel(struct module *m, struct kernel *k) {
         join_group(&w, s);
     }
     for (int i = 0; i < w.groups.count; i++) trace_group(&w, &w.groups.at[i]);
+    for (int i = 0; i < w.groups.count; i++) settle_policies(&w.groups.at[i]);
     for (int i = 0; i < w.groups.count; i++) partition_group(&w, &w.groups.at[i]);
     for (int i = 0; i < w.gemms.count; i++) {
         struct stmt *s = w.gemms.at[i];
