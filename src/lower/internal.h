@@ -326,6 +326,10 @@ void lower_print(struct lowering *l, struct site *s, struct stmt *t);
  * ------------------------------------------------------------------------------ */
 void hoist(struct module *m, struct kernel *k);
 
+/* -- dead.c: of tidy
+ * ------------------------------------------------------------------------------ */
+void drop_dead(struct module *m, struct kernel *k);
+
 /* -- divide.c: many quotients by one divisor share its reciprocal
  * ---------------------------------- */
 void divide(struct module *m);

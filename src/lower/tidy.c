@@ -1,4 +1,4 @@
-/* tidy.c: makes thread code shorter and says less twice: loops, dead declarations, addresses. */
+/* tidy.c: makes thread code shorter and says less twice: loops, addresses. */
 #include "internal.h"
 
 struct tidy {
@@ -156,106 +156,6 @@ static void tidy_block(struct tidy *t, struct kblock *b) {
             tidy_block(t, &s->branch.otherwise);
         }
     }
-}
-
-/* -- declarations that nothing uses
- * ------------------------------------------------------------------- */
-struct uses {
-    struct kernel_code *code;
-    bool *array; /* by id */
-    VEC(struct var *) vars;
-    struct arena *arena;
-};
-
-static void use_of(struct uses *u, const struct expr *e) {
-    int i;
-
-    if (e->kind == EXPR_ELEMENT) u->array[e->array->id] = true;
-    if (e->kind == EXPR_VAR) {
-        for (i = 0; i < u->vars.count && u->vars.at[i] != e->var; i++)
-            ;
-        if (i == u->vars.count) vec_push(u->arena, &u->vars, e->var);
-    }
-    for (i = 0; i < e->count; i++) use_of(u, e->args[i]);
-}
-
-static void use_expression(struct expr **e, void *data) { use_of(data, *e); }
-
-static void use_statement(struct kstmt *s, void *data) {
-    struct uses *u = data;
-
-    kstmt_expressions(s, use_expression, data);
-    switch (s->kind) {
-    case K_LOAD:
-    case K_STORE:
-        if (s->memory.data.array) u->array[s->memory.data.array->id] = true;
-        break;
-    case K_LDMATRIX:
-    case K_STMATRIX: u->array[s->matrix.data.array->id] = true; break;
-    case K_MMA:
-        u->array[s->mma.d.array->id] = true;
-        u->array[s->mma.a.array->id] = true;
-        u->array[s->mma.b.array->id] = true;
-        break;
-    case K_PUT: u->array[s->put.to.array->id] = true; break;
-    case K_SET:
-        use_of(u, s->set.value);
-        vec_push(u->arena, &u->vars, s->set.var);
-        break;
-    default: break;
-    }
-}
-
-static bool is_dead(const struct uses *u, const struct kstmt *s) {
-    int i;
-
-    if (s->kind == K_ARRAY) return !u->array[s->array->id];
-    if (s->kind != K_VAR) return false;
-    for (i = 0; i < u->vars.count; i++)
-        if (u->vars.at[i] == s->set.var) return false;
-    return true;
-}
-
-static bool remove_dead(const struct uses *u, struct kblock *b) {
-    struct kblock kept = {NULL, NULL};
-    struct kstmt *s, *next;
-    bool found = false;
-
-    for (s = b->first; s; s = next) {
-        next = s->next;
-        if (s->kind == K_FOR)
-            found |= remove_dead(u, &s->loop.body);
-        else if (s->kind == K_WHILE)
-            found |= remove_dead(u, &s->repeat.body);
-        else if (s->kind == K_IF)
-            found = remove_dead(u, &s->branch.then) | remove_dead(u, &s->branch.otherwise) | found;
-        if (is_dead(u, s)) {
-            found = true;
-            if (s->kind == K_VAR && u->code->lane == s->set.var) u->code->lane = NULL;
-            if (s->kind == K_VAR && u->code->warp == s->set.var) u->code->warp = NULL;
-        } else {
-            kblock_append(&kept, s);
-        }
-    }
-    *b = kept;
-    return found;
-}
-
-/* Until nothing more is dead: a variable may be used by a dead one only. */
-static void drop_dead(struct module *m, struct kernel *k) {
-    struct uses u;
-    int i;
-
-    do {
-        memset(&u, 0, sizeof u);
-        u.code = k->code;
-        u.arena = m->arena;
-        u.array = arena_array(m->arena, bool, k->code->arrays.count + 1);
-        kblock_walk(&k->code->body, use_statement, &u);
-    } while (remove_dead(&u, &k->code->body));
-    for (i = 0; i < u.vars.count && u.vars.at[i] != k->code->thread; i++)
-        ;
-    if (i == u.vars.count) k->code->thread = k->thread = NULL;
 }
 
 void tidy(struct module *m) {

@@ -118,7 +118,7 @@ static const struct {
     void (*spoil)(struct module *m);
     int lines; /* the shrunk program has at most so many */
 } faults[] = {
-    {"a barrier", "race", drop_barrier, 9},
+    {"a barrier", "race", drop_barrier, 12},
     {"a wait", "in-flight", drop_wait, 7},
     {"a product", "value", drop_mma, 13},
     {"a store", "unwritten", drop_store, 13},
