@@ -146,33 +146,27 @@ struct expr *element(struct lowering *l, struct array *a, struct expr *index) {
 
 struct substitution {
     const struct env *env;
-    bool source, names; /* only expressions of the text; only variables that LETs bind */
+    bool source;
 };
 
 static struct expr *replace(struct expr *e, void *data) {
     const struct substitution *s = data;
     const struct env *env;
 
-    if (e->kind != EXPR_VAR || (s->names && e->var->kind != VAR_LET)) return NULL;
+    if (e->kind != EXPR_VAR) return NULL;
     for (env = s->env; env; env = env->outer)
         if (env->var == e->var) return s->source && !env->source ? NULL : env->value;
     return NULL;
 }
 
 struct expr *bind(struct lowering *l, struct expr *e, const struct env *env) {
-    struct substitution s = {env, false, false};
+    struct substitution s = {env, false};
 
     return env ? expr_rewrite_where(l->x, e, HOLDS_VAR, replace, &s) : e;
 }
 
 struct expr *bind_source(struct lowering *l, struct expr *e, const struct env *env) {
-    struct substitution s = {env, true, false};
-
-    return env ? expr_rewrite_where(l->x, e, HOLDS_VAR, replace, &s) : e;
-}
-
-struct expr *bind_names(struct lowering *l, struct expr *e, const struct env *env) {
-    struct substitution s = {env, false, true};
+    struct substitution s = {env, true};
 
     return env ? expr_rewrite_where(l->x, e, HOLDS_VAR, replace, &s) : e;
 }

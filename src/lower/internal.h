@@ -83,7 +83,6 @@ struct expr *element(struct lowering *l, struct array *a, struct expr *index);
 struct expr *bind(struct lowering *l, struct expr *e, const struct env *env);
 /* Replaces only what is still tile level. */
 struct expr *bind_source(struct lowering *l, struct expr *e, const struct env *env);
-struct expr *bind_names(struct lowering *l, struct expr *e, const struct env *env); /* of LETs */
 
 /* -- field.c: coordinates as digits
  * -------------------------------------------------------------------- A coordinate is a sum of

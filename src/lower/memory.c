@@ -92,6 +92,15 @@ struct expr *global_offset(struct lowering *l, const struct buffer *b, struct ex
     return offset ? offset : ix(l, 0);
 }
 
+/* Does the expression use what the element itself has computed? */
+static bool uses_own_value(struct lowering *l, const struct site *s, const struct expr *e) {
+    const struct env *env, *outer = plan_env(l, s->plan, s->element);
+
+    for (env = s->env; env && env != outer; env = env->outer)
+        if (!env->source && expr_uses_var(e, env->var)) return true;
+    return false;
+}
+
 struct place_at place_of(struct lowering *l, const struct site *s, struct buffer *b,
                          struct expr *const *index) {
     struct place_at p = {NULL, dtype_bytes(b->dtype), {NULL}, {NULL}, NULL};
@@ -104,8 +113,9 @@ struct place_at place_of(struct lowering *l, const struct site *s, struct buffer
         p.index[i] = value_lower(l, s, source);
         if (b->scope == SCOPE_GLOBAL)
             p.test[i] = bounds_test(l, b, i, source, p.index[i]);
-        else if (b->scope == SCOPE_SHARED && s->plan && !expr_has_load(source))
-            c[i] = plan_index(l, s->plan, bind_names(l, source, s->env), s->element);
+        else if (b->scope == SCOPE_SHARED && s->plan && !expr_has_load(source) &&
+                 !uses_own_value(l, s, source))
+            c[i] = plan_index(l, s->plan, source, s->element);
         else
             c[i] = coordinate_of(l, p.index[i]);
     }
