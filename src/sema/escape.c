@@ -2,7 +2,8 @@
  *
  * The scopes of names (names.c) catch `t` after the loop that binds it; a list, a dict or a closure
  * can still carry the value of `t` out. So the finished code is walked once: every variable that an
- * expression reads has to be bound around it, and what a launch allocates is used in it alone. */
+ * expression reads has to be bound around it or written somewhere, and what a launch allocates is
+ * used in it alone. */
 #include "sema/state.h"
 
 struct escape {
@@ -10,6 +11,7 @@ struct escape {
     const struct kernel *kernel;
     int32_t number;    /* of the kernel, from 1 */
     VEC(bool) bound;   /* by the variables' ids */
+    VEC(bool) written; /* T.alloc_var, likewise */
     VEC(int32_t) home; /* the kernel in which a T.alloc_var was first met, by its id; 0: none */
     struct span span;
     bool reported;
@@ -19,6 +21,20 @@ static void set_bound(struct escape *k, const struct var *v, bool bound) {
     if (!v) return;
     while (k->bound.count <= v->id) vec_push(k->s->arena, &k->bound, false);
     k->bound.at[v->id] = bound;
+}
+
+static void note_write(struct stmt *st, void *data) {
+    struct escape *k = data;
+    const struct var *v = st->kind == STMT_SET      ? st->let.var
+                          : st->kind == STMT_ATOMIC ? st->atomic.previous
+                                                    : NULL;
+    if (!v) return;
+    while (k->written.count <= v->id) vec_push(k->s->arena, &k->written, false);
+    k->written.at[v->id] = true;
+}
+
+static bool is_written(const struct escape *k, const struct var *v) {
+    return v->kind != VAR_MUTABLE || (v->id < k->written.count && k->written.at[v->id]);
 }
 
 static bool is_at_home(struct escape *k, const struct var *v) {
@@ -53,6 +69,15 @@ static void report(struct escape *k, const char *name, struct span where) {
     diag_note(k->s->diag, where, "'%s' is bound here", name);
 }
 
+static void report_unwritten(struct escape *k, const struct var *v) {
+    k->reported = true;
+    sema_error(k->s, k->span, E0322,
+               "'%s' is read here, but nothing in this launch writes it; give T.alloc_var a second "
+               "argument to begin with",
+               v->name->text);
+    diag_note(k->s->diag, v->span, "'%s' is allocated here", v->name->text);
+}
+
 static void check_buffer(const struct access *a, void *data) {
     struct escape *k = data;
     const struct buffer *b = a->buffer;
@@ -70,6 +95,10 @@ static void check_expr(struct escape *k, const struct expr *x) {
     const struct var *v = x->kind == EXPR_VAR ? x->var : NULL;
     if (v && !is_bound(k, v)) {
         report(k, v->name->text, v->span);
+        return;
+    }
+    if (v && !is_written(k, v)) {
+        report_unwritten(k, v);
         return;
     }
     for (int i = 0; i < x->count; i++) check_expr(k, x->args[i]);
@@ -124,6 +153,7 @@ static void check_block(struct escape *k, const struct block *b) {
 
 void check_escapes(struct sema *s, struct function_ir *f) {
     struct escape k = {.s = s};
+    for (int i = 0; i < f->kernels.count; i++) block_walk(&f->kernels.at[i]->body, note_write, &k);
     for (int i = 0; i < f->kernels.count && !k.reported; i++) {
         k.kernel = f->kernels.at[i];
         k.number = i + 1;
