@@ -337,8 +337,8 @@ static struct value call_builtin(struct sema *s, const struct builtin *row, stru
                                  struct span span) {
     struct call call;
     if (!row->call)
-        return sema_bad(s, span, E0401, "'%s%s%s' is not supported yet", row->module,
-                        *row->module ? "." : "", row->name);
+        return sema_bad(s, span, E0401, "'%s%s%s' is not supported yet: %s", row->module,
+                        *row->module ? "." : "", row->name, row->doc);
     if (!bind_builtin(s, row, a, &call)) return value_bad();
     return row->call(s, &call);
 }
