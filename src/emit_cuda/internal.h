@@ -97,6 +97,7 @@ void emit_shared_address(struct emitter *e, const struct address *a, bool pointe
 /* -- kernel.c, host.c
  * ------------------------------------------------------------------------------------- */
 void emit_kernel(struct emitter *e); /* the __global__ function */
+void emit_tensor_parameter(struct emitter *e, const struct buffer *b);
 const char *kernel_symbol(struct arena *a, const struct module *m, const struct kernel *k);
 const char *arch_test(struct arena *a, const struct target *t); /* for #if */
 extern const char host_support[]; /* what every launcher of a file needs, once */

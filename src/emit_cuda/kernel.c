@@ -9,14 +9,17 @@ const char *kernel_symbol(struct arena *a, const struct module *m, const struct 
 
 /* -- Signature
  * --------------------------------------------------------------------------------------- */
+void emit_tensor_parameter(struct emitter *e, const struct buffer *b) {
+    const char *type = b->dtype == DTYPE_I64   ? "long long"
+                       : b->dtype == DTYPE_U64 ? "unsigned long long"
+                                               : dtype_device_type(b->dtype);
+    text_printf(e->out, "%s%s *%s%s", b->written ? "" : "const ", type,
+                b->no_restrict ? "" : "__restrict__ ", buffer_name(e, b));
+}
+
 static void emit_parameter(struct emitter *e, const struct param *p) {
     if (p->kind == PARAM_TENSOR) {
-        const struct buffer *b = p->buffer;
-        const char *type = b->dtype == DTYPE_I64   ? "long long"
-                           : b->dtype == DTYPE_U64 ? "unsigned long long"
-                                                   : dtype_device_type(b->dtype);
-        text_printf(e->out, "%s%s *%s%s", b->written ? "" : "const ", type,
-                    b->no_restrict ? "" : "__restrict__ ", buffer_name(e, b));
+        emit_tensor_parameter(e, p->buffer);
         return;
     }
     const struct var *v = p->var;

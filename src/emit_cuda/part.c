@@ -32,32 +32,41 @@ static struct expr *rename_element(struct expr *x, void *data) {
     return NULL;
 }
 
+static struct operand rename_operand(const struct rename *r, const struct operand *o) {
+    for (int i = 0; i < r->part->windows; i++)
+        if (r->part->window[i].array == o->array)
+            return (struct operand){
+                r->local[i],
+                expr_index(r->e->module->exprs, window_at(&r->part->window[i], o->index))};
+    return *o;
+}
+
 static struct expr *rename_in(const struct rename *r, struct expr *x) {
     return x ? expr_rewrite_where(r->e->module->exprs, x, HOLDS_ELEMENT, rename_element, (void *)r)
              : NULL;
 }
 
-static struct kblock rename_block(const struct rename *r, const struct kblock *b) {
+static struct kblock rename_block(const struct rename *r, const struct kstmt *first) {
     struct kblock out = {NULL, NULL};
-    for (const struct kstmt *s = b->first; s; s = s->next) {
+    for (const struct kstmt *s = first; s; s = s->next) {
         struct kstmt *copy = arena_make(r->e->arena, struct kstmt);
         *copy = *s;
         switch (s->kind) {
         case K_VAR:
         case K_SET: copy->set.value = rename_in(r, s->set.value); break;
-        case K_PUT: {
-            struct exprs *all = r->e->module->exprs;
-            const struct array *a = s->put.to.array;
-            struct expr *to =
-                rename_in(r, expr_element(all, s->put.to.array, s->put.to.index, a->dtype));
-            copy->put.to = (struct operand){to->array, to->args[0]};
+        case K_PUT:
+            copy->put.to = rename_operand(r, &s->put.to);
             copy->put.value = rename_in(r, s->put.value);
             break;
-        }
+        case K_STORE:
+            copy->memory.address.index = rename_in(r, s->memory.address.index);
+            copy->memory.value = rename_in(r, s->memory.value);
+            if (s->memory.data.array) copy->memory.data = rename_operand(r, &s->memory.data);
+            break;
         case K_IF:
             copy->branch.test = rename_in(r, s->branch.test);
-            copy->branch.then = rename_block(r, &s->branch.then);
-            copy->branch.otherwise = rename_block(r, &s->branch.otherwise);
+            copy->branch.then = rename_block(r, s->branch.then.first);
+            copy->branch.otherwise = rename_block(r, s->branch.otherwise.first);
             break;
         default: break;
         }
@@ -74,21 +83,33 @@ static void emit_structure(struct emitter *e, const struct rename *r) {
     text_puts(e->out, "};\n");
 }
 
-static void emit_function(struct emitter *e, const struct rename *r, const struct kblock *body) {
-    text_printf(e->out, "static __device__ __noinline__ %s %s_turn(%s part", r->name, r->name,
-                r->name);
+static bool gives_back(const struct part *p) {
+    for (int i = 0; i < p->windows; i++)
+        for (int j = 0; j < p->window[i].count; j++)
+            if (p->window[i].out[j]) return true;
+    return false;
+}
+
+static void emit_function(struct emitter *e, const struct rename *r) {
+    bool back = gives_back(r->part);
+    text_printf(e->out, "static __device__ __noinline__ %s %s_turn(%s part",
+                back ? r->name : "void", r->name, r->name);
     for (int i = 0; i < r->part->scalars; i++) {
         const struct var *v = r->part->scalar[i];
         text_printf(e->out, ", const %s %s", emit_type(e, v->dtype, v->lo, v->hi), var_name(e, v));
+    }
+    for (int i = 0; i < r->part->tensors; i++) {
+        text_puts(e->out, ", ");
+        emit_tensor_parameter(e, r->part->tensor[i]);
     }
     text_puts(e->out, ")\n{\n");
     e->out->indent++;
     for (int i = 0; i < r->part->windows; i++)
         text_printf(e->out, "%s (&%s)[%d] = part.%s;\n", array_type(r->local[i]->dtype),
                     r->member[i], r->local[i]->count, r->member[i]);
-    struct kblock renamed = rename_block(r, body);
+    struct kblock renamed = rename_block(r, r->part->first);
     emit_kblock(e, &renamed);
-    text_puts(e->out, "return part;\n");
+    if (back) text_puts(e->out, "return part;\n");
     e->out->indent--;
     text_puts(e->out, "}\n");
     if (e->line) emit_line_back(e);
@@ -104,7 +125,7 @@ static void make_locals(struct emitter *e, struct rename *r) {
 }
 
 /* In front of the kernel, with names of its own. */
-static void emit_definition(struct emitter *e, struct rename *r, const struct kblock *body) {
+static void emit_definition(struct emitter *e, struct rename *r) {
     struct emitter before = *e;
     e->out = e->parts;
     e->names = names_like(e->words);
@@ -116,7 +137,7 @@ static void emit_definition(struct emitter *e, struct rename *r, const struct kb
                 "kernel.\n#if defined(__CUDA_ARCH__) && %s\n",
                 arch_test(e->arena, e->module->target));
     emit_structure(e, r);
-    emit_function(e, r, body);
+    emit_function(e, r);
     text_puts(e->out, "#endif\n\n");
     e->out = before.out;
     e->names = before.names;
@@ -143,6 +164,17 @@ static void emit_moves(struct emitter *e, const struct rename *r, const char *he
     }
 }
 
+static void emit_call(struct emitter *e, const struct rename *r, const char *held) {
+    const struct part *p = r->part;
+    bool back = gives_back(p);
+    if (back) text_printf(e->out, "%s = ", held);
+    text_printf(e->out, "%s_turn(%s", r->name, held);
+    for (int i = 0; i < p->scalars; i++) text_printf(e->out, ", %s", var_name(e, p->scalar[i]));
+    for (int i = 0; i < p->tensors; i++) text_printf(e->out, ", %s", buffer_name(e, p->tensor[i]));
+    text_puts(e->out, ");\n");
+    if (back) emit_moves(e, r, held, false);
+}
+
 bool emit_turn(struct emitter *e, const struct kstmt *loop) {
     struct part p;
     struct kstmt copy = *loop;
@@ -152,12 +184,16 @@ bool emit_turn(struct emitter *e, const struct kstmt *loop) {
     /* No name of the text begins so. */
     r.name = arena_printf(e->arena, "tilec_%s_part%d",
                           kernel_symbol(e->arena, e->module, e->kernel), e->part_count++);
-    emit_definition(e, &r, &loop->loop.body);
+    emit_definition(e, &r);
+    struct kblock callers = {NULL, NULL};
+    for (const struct kstmt *s = loop->loop.body.first; s != p.first; s = s->next) {
+        struct kstmt *value = arena_make(e->arena, struct kstmt);
+        *value = *s;
+        kblock_append(&callers, value);
+    }
+    emit_kblock(e, &callers);
     text_printf(e->out, "%s %s;\n", r.name, held);
     emit_moves(e, &r, held, true);
-    text_printf(e->out, "%s = %s_turn(%s", held, r.name, held);
-    for (int i = 0; i < p.scalars; i++) text_printf(e->out, ", %s", var_name(e, p.scalar[i]));
-    text_puts(e->out, ");\n");
-    emit_moves(e, &r, held, false);
+    emit_call(e, &r, held);
     return true;
 }

@@ -56,6 +56,14 @@ void kblock_walk(struct kblock *b, void (*visit)(struct kstmt *s, void *data), v
     }
 }
 
+int32_t kstmt_registers(const struct kstmt *s) {
+    const struct array *a = s->memory.data.array;
+    int bits = a->element == a->dtype ? dtype_bits(a->dtype) : dtype_bits(a->element);
+
+    if (bits < 32 && a->dtype == DTYPE_U32) return (s->memory.bytes + 3) / 4;
+    return s->memory.bytes / dtype_bytes(s->memory.memory);
+}
+
 struct visitor {
     void (*visit)(struct expr **e, void *data);
     void *data;

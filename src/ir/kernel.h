@@ -113,10 +113,11 @@ void kblock_insert_before(struct kblock *b, struct kstmt *at, struct kstmt *s);
 struct array *array_new(struct module *m, struct kernel *k, const char *name, enum dtype dtype,
                         enum dtype element, int32_t count, struct span span);
 void kblock_walk(struct kblock *b, void (*visit)(struct kstmt *s, void *data), void *data);
+int32_t kstmt_registers(const struct kstmt *s); /* that a LOAD or STORE moves, of its array */
 void kstmt_expressions(struct kstmt *s, void (*visit)(struct expr **e, void *data), void *data);
 
 /* -- part.c: a turn of a fully unrolled loop as a function ------------------------------------------- */
-enum { PART_WINDOWS = 6, PART_ELEMENTS = 16, PART_SCALARS = 8 };
+enum { PART_WINDOWS = 6, PART_ELEMENTS = 16, PART_SCALARS = 8, PART_TENSORS = 2 };
 struct part_window { /* elements base + offset[i] of an array, in ascending order */
     struct array *array;
     struct expr *base;
@@ -126,11 +127,13 @@ struct part_window { /* elements base + offset[i] of an array, in ascending orde
     bool set[PART_ELEMENTS];                    /* written whatever the conditions say */
 };
 struct part {
-    int32_t windows, scalars, cost; /* cost: a rough number of instructions */
+    int32_t windows, scalars, tensors, cost; /* cost: a rough number of instructions */
     struct part_window window[PART_WINDOWS];
-    struct var *scalar[PART_SCALARS]; /* used and not changed */
+    struct var *scalar[PART_SCALARS];    /* used and not changed */
+    struct buffer *tensor[PART_TENSORS]; /* stored to */
+    struct kstmt *first; /* of the function; variables before it are set by the caller */
 };
-/* False if the body is more than computing with a few registers. */
+/* False if the body is more than computing with a few registers and storing what comes out. */
 bool part_find(struct module *m, struct kstmt *loop, struct part *out);
 
 /* -- kernel_text.c ---------------------------------------------------------------------------------- */

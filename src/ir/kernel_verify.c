@@ -137,14 +137,11 @@ static bool loads_varying(const struct check *c, const struct address *a) {
 }
 
 static void check_memory(struct check *c, struct kstmt *s) {
-    int32_t width = s->memory.bytes / dtype_bytes(s->memory.memory), bits, registers;
     const struct array *a = s->memory.data.array;
 
     check_address(c, &s->memory.address, s->memory.bytes);
     if (a) {
-        bits = a->element == a->dtype ? dtype_bits(a->dtype) : dtype_bits(a->element);
-        registers = bits < 32 && a->dtype == DTYPE_U32 ? (s->memory.bytes + 3) / 4 : width;
-        check_registers(c, a, s->memory.data.index, registers);
+        check_registers(c, a, s->memory.data.index, kstmt_registers(s));
         if (s->kind == K_LOAD && loads_varying(c, &s->memory.address)) vary_array(c, a);
     } else if (s->kind == K_STORE) {
         check_expr(c, s->memory.value);

@@ -1,8 +1,10 @@
 /* part.c: a turn of an unrolled loop as a function of its own: which registers go in and out.
  *
- * The body may only compute: variables of its own, registers and branches. Of each array it must
- * touch a few elements at constant distances, the same ones relative to the turn; what else it uses
- * are scalars that it does not change. */
+ * The body may only compute and store to tensors: variables and registers of its own, registers of
+ * the kernel and branches. Of each array of the kernel it must touch a few elements at constant
+ * distances, the same ones relative to the turn; what else it uses are scalars that it does not
+ * change. Those that differ from turn to turn (where it stores, say) are variables set at its
+ * beginning, from the loops' variables: the caller sets them. */
 #include "ir/kernel.h"
 
 struct finder {
@@ -11,11 +13,13 @@ struct finder {
     int depth; /* of branches */
     bool fits;
     VEC(struct var *) own; /* declared in the body */
+    VEC(struct array *) own_arrays;
     struct arena *arena;
 };
 
 /* A rough number of instructions. */
 static int32_t cost_of(enum function fn) {
+    if (fn == FN_LOG || fn == FN_LOG2 || fn == FN_LOG10 || fn == FN_LOG1P) return 24;
     if (fn >= FN_SQRT && fn <= FN_NEXTAFTER) return 10;
     if (fn == FN_DIV || fn == FN_DIVIDE_BY || fn == FN_DIVIDE) return 8;
     return fn == FN_QUOTIENT_BY || fn == FN_NEAR_RECIPROCAL ? 3 : 1;
@@ -50,9 +54,20 @@ static int place_of(struct part_window *w, int64_t offset) {
     return at;
 }
 
+static bool is_own_array(const struct finder *f, const struct array *a) {
+    for (int i = 0; i < f->own_arrays.count; i++)
+        if (f->own_arrays.at[i] == a) return true;
+    return false;
+}
+
 static void note_element(struct finder *f, struct array *array, const struct expr *index,
                          bool put) {
     struct part *p = f->part;
+    int64_t known;
+    if (is_own_array(f, array)) {
+        f->fits &= expr_is_int(index, &known);
+        return;
+    }
     struct part_window *w = window_of(p, array);
     struct affine a;
     if (!affine_of(index, &a) || !is_turn_index(&a) || (!w && p->windows == PART_WINDOWS)) {
@@ -109,8 +124,26 @@ static bool is_own(const struct finder *f, const struct var *v) {
     return false;
 }
 
-static void find_block(struct finder *f, struct kblock *b) {
-    for (struct kstmt *s = b->first; s && f->fits; s = s->next) {
+static void find_store(struct finder *f, struct kstmt *s) {
+    struct part *p = f->part;
+    struct buffer *b = s->memory.address.buffer;
+    int known = 0;
+    while (known < p->tensors && p->tensor[known] != b) known++;
+    if (b->scope != SCOPE_GLOBAL || known == PART_TENSORS) {
+        f->fits = false;
+        return;
+    }
+    if (known == p->tensors) p->tensor[p->tensors++] = b;
+    p->cost++;
+    find_in(f, s->memory.address.index);
+    if (s->memory.value) find_in(f, s->memory.value);
+    struct operand *o = &s->memory.data;
+    for (int i = 0; o->array && i < kstmt_registers(s); i++)
+        note_element(f, o->array, expr_binary(f->x, FN_ADD, o->index, expr_index(f->x, i)), false);
+}
+
+static void find_block(struct finder *f, struct kstmt *first) {
+    for (struct kstmt *s = first; s && f->fits; s = s->next) {
         switch (s->kind) {
         case K_VAR:
         case K_SET:
@@ -125,19 +158,30 @@ static void find_block(struct finder *f, struct kblock *b) {
         case K_IF:
             find_in(f, s->branch.test);
             f->depth++;
-            find_block(f, &s->branch.then);
-            find_block(f, &s->branch.otherwise);
+            find_block(f, s->branch.then.first);
+            find_block(f, s->branch.otherwise.first);
             f->depth--;
             break;
+        case K_ARRAY: vec_push(f->arena, &f->own_arrays, s->array); break;
+        case K_STORE: find_store(f, s); break;
         case K_COMMENT: break;
         default: f->fits = false;
         }
     }
 }
 
+/* A value that differs from turn to turn and needs no register. */
+static bool is_callers(const struct kstmt *s) {
+    const struct expr *e = s->set.value;
+    return s->kind == K_VAR && e && s->set.var->kind == VAR_LET && expr_uses_kind(e, VAR_LOOP) &&
+           !(e->holds & (HOLDS_ELEMENT | HOLDS_LOAD));
+}
+
 bool part_find(struct module *m, struct kstmt *loop, struct part *out) {
     struct finder f = {.x = m->exprs, .part = out, .fits = true, .arena = m->arena};
     *out = (struct part){.windows = 0};
-    find_block(&f, &loop->loop.body);
+    out->first = loop->loop.body.first;
+    while (out->first && is_callers(out->first)) out->first = out->first->next;
+    find_block(&f, out->first);
     return f.fits && out->windows > 0;
 }

@@ -338,6 +338,9 @@ bool kstmt_changes(struct kstmt *s, const struct expr *e);
 /* -- apart.c: long straight-line code becomes calls; of tidy
  * ------------------------------------------------------------------------------- */
 void apart(struct module *m, struct kernel *k);
+/* turns.c: loops that store what the turns of `first` put join them; false: there are none, or the
+ * registers are read in other ways too. b is the kernel's body. */
+bool turns_store(struct module *m, struct kernel *k, struct kblock *b, struct kstmt *first);
 
 /* -- quotients.c: divisions that stand together share one test
  * -------------------------------------- */

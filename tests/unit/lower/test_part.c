@@ -89,14 +89,90 @@ static void registers_go_in_and_out(void **state) {
     arena_free(r.arena);
 }
 
-enum fault { TWO_STEPS, TURN_IN_VALUE, TOO_MANY, LANES, OUTER_VARIABLE, MEMORY, FAULTS };
+static struct kstmt *store(struct rig *r, struct buffer *to, struct expr *index,
+                           struct operand from, int32_t bytes) {
+    struct kstmt *s = kstmt_new(&r->m, K_STORE, (struct span){0, 0});
+    s->memory.address = (struct address){to, index, bytes};
+    s->memory.memory = DTYPE_F32;
+    s->memory.bytes = bytes;
+    s->memory.data = from;
+    return s;
+}
+
+/* where = 16i + s; own[2] = a[8i+1]; t[where + 4] = own[2..4), t[where] = a[8i+3..5) */
+static void a_turn_stores(void **state) {
+    static const int64_t offset[] = {1, 3, 4};
+    struct buffer tensor = {.scope = SCOPE_GLOBAL, .dtype = DTYPE_F32};
+    struct array own = {.id = 2, .dtype = DTYPE_F32, .element = DTYPE_F32, .count = 4};
+    struct rig r;
+    struct part p;
+    (void)state;
+    set_up(&r);
+    struct kblock *body = &r.loop->loop.body;
+    struct exprs *x = r.m.exprs;
+    struct kstmt *where = kstmt_new(&r.m, K_VAR, (struct span){0, 0});
+    where->set.var = variable(&r, VAR_LET, DTYPE_INDEX, "where");
+    where->set.value = at(&r, 16, 0);
+    kblock_append(body, where);
+    struct kstmt *array = kstmt_new(&r.m, K_ARRAY, (struct span){0, 0});
+    array->array = &own;
+    kblock_append(body, array);
+    put(&r, body, (struct operand){&own, expr_index(x, 2)}, read(&r, &r.a, 8, 1));
+    struct expr *to = expr_var(x, where->set.var);
+    kblock_append(body, store(&r, &tensor, sum(&r, to, expr_index(x, 4)),
+                              (struct operand){&own, expr_index(x, 2)}, 8));
+    kblock_append(body, store(&r, &tensor, to, (struct operand){&r.a, at(&r, 8, 3)}, 8));
+    assert_true(part_find(&r.m, r.loop, &p));
+    assert_ptr_equal(p.first, array);
+    assert_int_equal(p.scalars, 1);
+    assert_ptr_equal(p.scalar[0], where->set.var);
+    assert_int_equal(p.tensors, 1);
+    assert_ptr_equal(p.tensor[0], &tensor);
+    assert_int_equal(p.windows, 1);
+    assert_int_equal(p.window[0].count, 3);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(p.window[0].offset[i], offset[i]);
+        assert_true(p.window[0].in[i] && !p.window[0].out[i]);
+    }
+    arena_free(r.arena);
+}
+
+enum fault {
+    SHARED_STORE,
+    TURN_IN_ADDRESS,
+    OWN_BY_TURN,
+    TWO_STEPS,
+    TURN_IN_VALUE,
+    TOO_MANY,
+    LANES,
+    OUTER_VARIABLE,
+    MEMORY,
+    FAULTS
+};
 
 static void plant(struct rig *r, enum fault f) {
     struct exprs *x = r->m.exprs;
     struct kblock *body = &r->loop->loop.body;
     struct expr *s = expr_var(x, r->scalar), *value = s;
     struct kstmt *k;
+    static struct buffer shared = {.scope = SCOPE_SHARED, .dtype = DTYPE_F32},
+                         tensor = {.scope = SCOPE_GLOBAL, .dtype = DTYPE_F32};
+    static struct array own = {.id = 2, .dtype = DTYPE_F32, .element = DTYPE_F32, .count = 16};
     switch (f) {
+    case SHARED_STORE:
+        kblock_append(body,
+                      store(r, &shared, expr_index(x, 0), (struct operand){&r->a, at(r, 8, 0)}, 4));
+        break;
+    case TURN_IN_ADDRESS:
+        kblock_append(body,
+                      store(r, &tensor, at(r, 4, 0), (struct operand){&r->a, at(r, 8, 0)}, 4));
+        break;
+    case OWN_BY_TURN:
+        k = kstmt_new(&r->m, K_ARRAY, (struct span){0, 0});
+        k->array = &own;
+        kblock_append(body, k);
+        put(r, body, (struct operand){&own, at(r, 1, 0)}, s);
+        break;
     case TWO_STEPS: value = read(r, &r->a, 4, 0); break;
     case TURN_IN_VALUE: value = expr_cast(x, expr_var(x, r->turn), DTYPE_F32); break;
     case TOO_MANY:
@@ -131,6 +207,7 @@ static void other_bodies_are_no_turns(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(registers_go_in_and_out),
+                                       cmocka_unit_test(a_turn_stores),
                                        cmocka_unit_test(other_bodies_are_no_turns)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
