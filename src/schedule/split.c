@@ -85,9 +85,45 @@ static void report_inside(struct division *d, const struct touch *x, const struc
     diag_note(g, x->use.access.stmt->span, "the other access is here");
 }
 
+/* How many elements both touch, of those that one surely does; 0 where that is not known. */
+static int64_t surely_common(const struct access *x, const struct access *y) {
+    int64_t count = 1, a, b;
+    if (!x->exact || !y->exact || x->buffer != y->buffer) return 0;
+    for (int i = 0; i < x->buffer->rank; i++) {
+        if (!expr_is_int(x->region.base[i], &a) || !expr_is_int(y->region.base[i], &b)) return 0;
+        int64_t end_a = a + x->region.extent[i], end_b = b + y->region.extent[i];
+        int64_t from = a > b ? a : b, to = end_a < end_b ? end_a : end_b;
+        count *= to > from ? to - from : 0;
+    }
+    return count;
+}
+
+/* S[i] = S[n - i]: the elements that a statement writes are surely those that other iterations read
+ * in it. (Of two elements at least one is not an iteration's own; where loops or conditions of the
+ * iteration choose elements nothing is sure.) */
+static bool report_within(struct division *d) {
+    for (int i = 0; i < d->touches.count; i++)
+        for (int k = 0; k < d->touches.count; k++) {
+            const struct access *w = &d->touches.at[i].use.access;
+            const struct access *r = &d->touches.at[k].use.access;
+            if (!(w->kind & ACCESS_WRITE) || !(r->kind & ACCESS_READ) || w->stmt != r->stmt ||
+                w->stmt->kind != STMT_STORE || w->stmt != d->body.at[d->touches.at[i].at] ||
+                same_index(d, w, r) || surely_common(w, r) < 2)
+                continue;
+            diag_report(d->hazards->module->diag, w->stmt->span, E0601,
+                        "the iterations of T.Parallel read elements of '%s' that others write in "
+                        "this statement, where no barrier can stand; keep the new values in a "
+                        "fragment and store them in another loop",
+                        w->buffer->name->text);
+            return false;
+        }
+    return true;
+}
+
 /* As few cuts as possible, each as late as possible; false after a report. */
 static bool find_cuts(struct division *d) {
     int start = 0;
+    if (!report_within(d)) return false;
     for (int at = 0; at < d->body.count; at++)
         for (int i = 0; i < d->touches.count; i++)
             for (int k = 0; k < d->touches.count; k++) {
