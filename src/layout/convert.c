@@ -125,7 +125,26 @@ static void swap_statement(struct stmt *s, void *data) {
 
 enum need { NEED_NOTHING, NEED_READ, NEED_ALL };
 
-static enum need need_of(const struct site *s, const struct buffer *b) {
+/* A read behind a store of b in the text that meets another iteration's element: it is what that
+ * one stored, not what was there before the MAP. */
+struct later_read {
+    const struct domain *domain;
+    const struct buffer *b;
+    bool written, found;
+};
+
+static void find_later_read(const struct access *a, void *data) {
+    struct later_read *l = data;
+    if (a->buffer != l->b || !a->index) return;
+    struct view v = {.buffer = a->buffer, .kind = ACCESS_READ};
+    for (int k = 0; k < a->buffer->rank; k++) v.index[k] = a->index[k];
+    view_classify(&v, l->domain);
+    if ((a->kind & ACCESS_READ) && !held_in_place(&l->domain->layout, &v, &a->buffer->layout))
+        l->found |= l->written;
+    l->written |= (a->kind & ACCESS_WRITE) != 0;
+}
+
+static enum need need_of(struct plan *p, const struct site *s, const struct buffer *b) {
     enum need need = NEED_NOTHING;
     const struct layout *domain = &s->stmt->map.domain.layout;
     for (int i = 0; i < s->views.count; i++) {
@@ -134,7 +153,9 @@ static enum need need_of(const struct site *s, const struct buffer *b) {
         if (v->kind & ACCESS_WRITE) return NEED_ALL;
         need = NEED_READ;
     }
-    return need;
+    struct later_read l = {.domain = &s->stmt->map.domain, .b = b};
+    if (need == NEED_READ) stmt_accesses(p->m, s->stmt, find_later_read, &l);
+    return l.found ? NEED_ALL : need;
 }
 
 /* The MAP stores every element of b and reads none. */
@@ -157,7 +178,7 @@ static bool overwrites(const struct site *s, const struct buffer *b) {
 }
 
 static void convert_map_buffer(struct plan *p, struct site *s, struct buffer *b) {
-    enum need need = need_of(s, b);
+    enum need need = need_of(p, s, b);
     if (need == NEED_NOTHING) return;
     struct buffer *scratch = need == NEED_READ ? stage_before(p, s, b) : scratch_of(p, b);
     if (need == NEED_ALL && !overwrites(s, b))

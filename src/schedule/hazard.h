@@ -83,6 +83,7 @@ struct hazards {
     bool *divergent; /* by node: the outermost branch or loop that not all threads take */
     int *first_use;  /* by node, and one more */
     VEC(struct use) uses;
+    bool meaning; /* of split.c: fragments are exchanged, too */
     bool reading; /* some index is read from memory */
     bool *idle;   /* by use: part of no hazard as long as fences are only added */
     bool *met;    /* by use: part of one that a run found */

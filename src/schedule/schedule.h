@@ -14,9 +14,9 @@ void pipeline(struct module *m);
  * register estimate allows. */
 void operands(struct module *m);
 
-/* split.c: divides each MAP whose iterations exchange data through shared memory, whatever threads do
- * them, so that running a MAP iteration by iteration gives what the text says. TILE stays TILE; one
- * that cannot be divided stays whole and is reported. */
+/* split.c: divides each MAP whose iterations exchange data through a tile, whatever threads do them,
+ * so that running a MAP iteration by iteration gives what the text says. TILE stays TILE; one that
+ * cannot be divided stays whole and is reported. */
 void order_of_text(struct module *m);
 
 /* sync.c: the fewest barriers that order every hazard on shared memory. Leaves SCHEDULED. */

@@ -27,6 +27,7 @@ struct division {
     VEC(struct stmt *) body;
     VEC(struct touch) touches;
     VEC(int) cuts; /* in front of these statements */
+    bool meaning;  /* whatever threads do the iterations: fragments are exchanged, too */
 };
 
 /* -- What the iterations exchange -------------------------------------------------------------- */
@@ -34,7 +35,8 @@ struct division {
 static void gather(const struct access *a, void *data) {
     struct division *d = data;
     const struct buffer *root = buffer_storage(a->buffer);
-    if (root->scope != SCOPE_SHARED || !a->index) return;
+    bool fragment = root->scope == SCOPE_FRAGMENT && d->meaning;
+    if ((root->scope != SCOPE_SHARED && !fragment) || !a->index) return;
     struct touch t = {.use = {.access = *a, .root = root, .kind = a->kind}};
     t.use.atomic = a->stmt->kind == STMT_ATOMIC && a->stmt->atomic.buffer == a->buffer;
     t.use.map = map_of_access(d->hazards, d->map, a);
@@ -272,6 +274,7 @@ static void divide(struct division *d) {
 static bool split_map(struct hazards *h, struct block *b, struct stmt *map,
                       const struct path *path) {
     struct division d = {.hazards = h, .block = b, .map = map, .scratch = h->arena};
+    d.meaning = h->meaning;
     d.meetings = meetings_new(h->module, h->arena, map, path);
     for (struct stmt *s = map->map.body.first; s; s = s->next) vec_push(d.scratch, &d.body, s);
     stmt_accesses(h->module, map, gather, &d);
@@ -298,16 +301,18 @@ static bool split_block(struct hazards *h, struct block *b, const struct path *p
     return ok;
 }
 
-bool split_maps(struct module *m, struct kernel *k) {
+static bool split_kernel(struct module *m, struct kernel *k, bool meaning) {
     struct arena *scratch = arena_new();
-    struct hazards h = {.module = m, .arena = scratch, .kernel = k};
+    struct hazards h = {.module = m, .arena = scratch, .kernel = k, .meaning = meaning};
     bool ok = split_block(&h, &k->body, NULL);
     arena_free(scratch);
     return ok;
 }
 
+bool split_maps(struct module *m, struct kernel *k) { return split_kernel(m, k, false); }
+
 void order_of_text(struct module *m) {
     for (int i = 0; i < m->functions.count; i++)
         for (int k = 0; k < m->functions.at[i]->kernels.count; k++)
-            split_maps(m, m->functions.at[i]->kernels.at[k]);
+            split_kernel(m, m->functions.at[i]->kernels.at[k], true);
 }
