@@ -24,7 +24,7 @@ static const char head[] =
     "        f = T.alloc_fragment((64, 32), 'float32')\n"
     "        g = T.alloc_fragment((64,), 'float32')\n"
     "        p = T.alloc_local((4,), 'float32')\n"
-    "        v = T.alloc_var('int32')\n";
+    "        v = T.alloc_var('int32', 0)\n";
 
 struct build_case {
     const char *text; /* statements, one a line without indentation */
