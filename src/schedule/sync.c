@@ -37,6 +37,20 @@ static bool add_wait(struct fence *f, int groups, bool commit) {
     return before.wait != f->wait || before.commit != f->commit;
 }
 
+/* The groups that may stay open are counted at the second access: between the place and that one
+ * more may be opened. */
+static bool wait_more(struct fence *f) {
+    if (f->wait <= 0) return false;
+    f->wait--;
+    return true;
+}
+
+static bool wait_for(struct hazards *h, const struct hazard *z) {
+    struct fence *f = hazards_fence(h, lifted(hazards_outline(h), z->first, z->second));
+    return add_wait(f, z->groups, z->uncommitted) || wait_more(f) || add_wait(f, 0, true) ||
+           add_wait(hazards_fence(h, z->second), 0, true);
+}
+
 /* One at a time, since a wait may serve later accesses too. Returns the hazards that are left. */
 static int place_waits(struct hazards *h, struct hazard const **left) {
     const struct hazard *list;
@@ -44,13 +58,8 @@ static int place_waits(struct hazards *h, struct hazard const **left) {
     for (bool changed = true; changed;) {
         count = hazards_find(h, &list);
         changed = false;
-        for (int i = 0; i < count && !changed; i++) {
-            const struct hazard *z = &list[i];
-            if (z->groups < 0) continue;
-            int place = lifted(hazards_outline(h), z->first, z->second);
-            changed = add_wait(hazards_fence(h, place), z->groups, z->uncommitted) ||
-                      add_wait(hazards_fence(h, z->second), 0, true);
-        }
+        for (int i = 0; i < count && !changed; i++)
+            changed = list[i].groups >= 0 && wait_for(h, &list[i]);
     }
     *left = list;
     return count;
