@@ -1,9 +1,9 @@
 /* arena.c: one bump arena per compilation; nothing is freed alone.
  *
- * Small blocks come from malloc and are cleared as they are handed out. Large ones are mapped, so
- * fresh memory is zero without touching it, and lie in huge pages where the system has them: a
- * compilation lasts milliseconds, of which a fault for every 4 KiB would take a fifth. A request
- * larger than a block gets a block of its own and leaves the current one in use. */
+ * Small blocks come from calloc. Large ones are mapped, so fresh memory is zero without touching
+ * it, and lie in huge pages where the system has them: a compilation lasts milliseconds, of which
+ * a fault for every 4 KiB would take a fifth. A request larger than a block gets a block of its
+ * own and leaves the current one in use. */
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS, madvise */
 #include "arena.h"
 #include "internal.h"
@@ -31,15 +31,14 @@ enum { ALIGNMENT = 16, FIRST_BLOCK = 1 << 12, LARGEST_BLOCK = 1 << 22, HUGE_PAGE
 struct block {
     struct block *older;
     size_t bytes;  /* after the header */
-    char *mapping; /* NULL: from malloc */
+    char *mapping; /* NULL: from calloc */
     size_t mapped; /* bytes */
     _Alignas(ALIGNMENT) char memory[];
 };
 
 struct arena {
     struct block *blocks;
-    char *at, *end; /* free part of the block in use, … */
-    bool clear;     /* … which is zero */
+    char *at, *end; /* free part of the block in use */
     size_t next_block, handed_out;
 };
 
@@ -74,15 +73,6 @@ void arena_free(struct arena *a) {
     free(a);
 }
 
-void arena_join(struct arena *a, struct arena *other) {
-    struct block **end = &other->blocks;
-    while (*end) end = &(*end)->older;
-    *end = a->blocks;
-    a->blocks = other->blocks;
-    a->handed_out += other->handed_out;
-    free(other);
-}
-
 /* Zeroed, in whole huge pages: the mapping is larger by one, so that the block can begin where one
  * begins. */
 static struct block *map_block(size_t size) {
@@ -100,9 +90,8 @@ static struct block *map_block(size_t size) {
 }
 
 static struct block *new_block(struct arena *a, size_t size) {
-    struct block *b = size % HUGE_PAGE == 0 ? map_block(size) : malloc(size);
+    struct block *b = size % HUGE_PAGE == 0 ? map_block(size) : calloc(1, size);
     if (!b) out_of_memory();
-    if (size % HUGE_PAGE) b->mapping = NULL;
     size_t bytes = size - sizeof *b;
     b->older = a->blocks;
     b->bytes = bytes;
@@ -118,23 +107,22 @@ static size_t room_for(size_t bytes) {
 void *arena_alloc(struct arena *a, size_t bytes) {
     if (bytes > SIZE_MAX / 4) out_of_memory();
     size_t need = room_for(bytes);
+    char *memory;
     a->handed_out += bytes;
-    if (need > (size_t)(a->end - a->at)) {
-        if (need > a->next_block / 4) {
-            struct block *own = new_block(a, sizeof *own + need);
-            UNPOISON(own->memory, bytes);
-            return own->mapping ? own->memory : memset(own->memory, 0, bytes);
-        }
+    if (need <= (size_t)(a->end - a->at)) {
+        memory = a->at;
+        a->at += need;
+    } else if (need > a->next_block / 4) {
+        memory = new_block(a, sizeof(struct block) + need)->memory;
+    } else {
         struct block *b = new_block(a, a->next_block);
-        a->at = b->memory;
+        memory = b->memory;
+        a->at = b->memory + need;
         a->end = b->memory + b->bytes;
-        a->clear = b->mapping;
         if (a->next_block < LARGEST_BLOCK) a->next_block *= 2;
     }
-    char *memory = a->at;
-    a->at += need;
     UNPOISON(memory, bytes);
-    return a->clear ? memory : memset(memory, 0, bytes);
+    return memory;
 }
 
 bool arena_extend(struct arena *a, void *memory, size_t bytes, size_t more) {
@@ -145,7 +133,6 @@ bool arena_extend(struct arena *a, void *memory, size_t bytes, size_t more) {
     a->at = begin + after;
     a->handed_out += more - bytes;
     UNPOISON(begin, more);
-    if (!a->clear) memset(begin + bytes, 0, more - bytes);
     return true;
 }
 

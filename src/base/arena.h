@@ -8,7 +8,6 @@ struct arena;
 struct arena *arena_new(void);
 struct arena *arena_new_large(void); /* for what will take a megabyte and more */
 void arena_free(struct arena *a);
-void arena_join(struct arena *a, struct arena *other); /* what other handed out lives on as a's */
 
 /* Zeroed memory, aligned to 16 bytes, never NULL: out of memory ends the process with status 70. */
 void *arena_alloc(struct arena *a, size_t bytes);

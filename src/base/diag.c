@@ -70,26 +70,16 @@ static bool enter(struct diag *d, struct diag_entry *e) {
 /* -- Reporting -----------------------------------------------------------------------------------
  */
 
-static void add_entry(struct diag *d, struct diag_entry *e) {
-    d->last = NULL;
-    if ((e->error && diag_full(d)) || !enter(d, e)) {
-        d->dropped += e->error;
-        return;
-    }
-    vec_push(d->arena, &d->entries, e);
-    d->last = e;
-    if (e->error)
-        d->errors++;
-    else
-        d->warnings++;
-}
-
 void diag_report(struct diag *d, struct span span, enum diag_code code, const char *format, ...) {
     bool warning = rows[code].severity == SEVERITY_WARNING;
     bool promoted = warning && d->state[code] == DIAG_AS_ERROR;
     bool error = promoted || !warning;
     d->last = NULL;
     if (warning && d->state[code] == DIAG_OFF) return;
+    if (error && diag_full(d)) {
+        d->dropped++;
+        return;
+    }
     va_list arguments;
     va_start(arguments, format);
     struct diag_entry *e = arena_make(d->arena, struct diag_entry);
@@ -99,7 +89,16 @@ void diag_report(struct diag *d, struct span span, enum diag_code code, const ch
     e->span = span;
     e->message = arena_vprintf(d->arena, format, arguments);
     va_end(arguments);
-    add_entry(d, e);
+    if (!enter(d, e)) {
+        d->dropped += error;
+        return;
+    }
+    vec_push(d->arena, &d->entries, e);
+    d->last = e;
+    if (error)
+        d->errors++;
+    else
+        d->warnings++;
 }
 
 void diag_note(struct diag *d, struct span span, const char *format, ...) {
@@ -137,22 +136,6 @@ void diag_remarks_of(struct diag *d, const char *name) {
 int diag_errors(const struct diag *d) { return d->errors + d->dropped; }
 int diag_warnings(const struct diag *d) { return d->warnings; }
 bool diag_full(const struct diag *d) { return d->limit && d->errors >= d->limit; }
-
-/* -- Work beside ------------------------------------------------------------------------------- */
-
-struct diag *diag_fork(const struct diag *d, struct arena *a) {
-    struct diag *n = diag_new(a, d->source);
-    n->limit = d->limit;
-    memcpy(n->state, d->state, sizeof n->state);
-    return n;
-}
-
-void diag_join(struct diag *d, const struct diag *from) {
-    d->dropped += from->dropped;
-    for (int i = 0; i < from->entries.count; i++) add_entry(d, from->entries.at[i]);
-    for (int i = 0; i < from->remarks.count; i++)
-        vec_push(d->arena, &d->remarks, from->remarks.at[i]);
-}
 
 /* -- Choices of the command line ------------------------------------------------------------------
  */

@@ -62,11 +62,6 @@ void diag_demote(struct diag *d, int mark, enum diag_code code, const char *pref
 /* Takes back what diag_demote did; what is then said twice is said once. */
 void diag_restore(struct diag *d);
 
-/* A collector with the choices of d and no reports, for work beside d's; and what was reported to it
- * reported to d, now. */
-struct diag *diag_fork(const struct diag *d, struct arena *a);
-void diag_join(struct diag *d, const struct diag *from);
-
 /* Prints everything collected, in the order of reporting, with a summary line (text form). */
 void diag_print_text(const struct diag *d, struct text *out, bool color);
 void diag_print_json(const struct diag *d, struct text *out);

@@ -22,16 +22,6 @@ struct interns *interns_new(struct arena *a) {
     return s;
 }
 
-struct interns *interns_fork(const struct interns *s) {
-    struct interns *n = arena_make(s->arena, struct interns);
-    *n = *s;
-    n->table = arena_array(s->arena, struct entry, s->room);
-    memcpy(n->table, s->table, sizeof *n->table * s->room);
-    return n;
-}
-
-void interns_move(struct interns *s, struct arena *a) { s->arena = a; }
-
 static uint32_t hash_of(const char *text, size_t length) {
     uint32_t hash = 2166136261u; /* FNV-1a */
     for (size_t i = 0; i < length; i++) hash = (hash ^ (unsigned char)text[i]) * 16777619u;

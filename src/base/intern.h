@@ -13,8 +13,6 @@ struct sym {
 struct interns;
 
 struct interns *interns_new(struct arena *a);
-struct interns *interns_fork(const struct interns *s); /* what one adds from here on the other lacks */
-void interns_move(struct interns *s, struct arena *a); /* what it adds from here on lies in a */
 struct sym *intern(struct interns *s, const char *text, size_t length);
 struct sym *intern_text(struct interns *s, const char *text);
 

@@ -105,22 +105,9 @@ struct compilation {
 
 int pass_find(const char *name); /* -1 if unknown */
 
-/* One pass of those between analyse and emit; false if it reported an error. What it leaves is
- * verified. */
-bool pass_run(struct compilation *c, int pass, struct module *m);
-void pass_verify(const struct compilation *c, int pass, struct module *m);
-/* The program of the text for a target; NULL after errors. */
-struct module *pass_analyse(struct compilation *c, const struct target *t);
-bool pass_is_last(const struct compilation *c, int pass); /* by --stop-after */
-
 /* Runs all passes before emit for each architecture. False if there are errors. */
 bool passes_run(struct compilation *c);
 void passes_list(struct text *out);
-
-/* -- targets.c
- * ------------------------------------------------------------------------------------- */
-/* All passes from analyse on for each architecture of the options. */
-void targets_run(struct compilation *c);
 
 /* -- main.c
  * ---------------------------------------------------------------------------------------- */

@@ -52,8 +52,6 @@ struct exprs *exprs_fork(const struct exprs *x) {
     return n;
 }
 
-void exprs_move(struct exprs *x, struct arena *a) { x->arena = a; }
-
 struct var *var_new(struct exprs *x, enum var_kind kind, struct sym *name, enum dtype dtype,
                     struct span span) {
     struct var *v = arena_make(x->arena, struct var);

@@ -60,7 +60,6 @@ enum var_kind {
     VAR_MUTABLE   /* alloc_var; and counters the schedule adds */
 };
 
-/* Once a program is forked (module_fork) its variables are not changed any more. */
 struct var {
     struct sym *name; /* source name; printers number clashes */
     enum var_kind kind;
@@ -113,7 +112,6 @@ struct exprs; /* the hash-consing table, one a module */
 /* -- expr.c -------------------------------------------------------------------------------------- */
 struct exprs *exprs_new(struct arena *a);
 struct exprs *exprs_fork(const struct exprs *x); /* what one adds from here on the other lacks */
-void exprs_move(struct exprs *x, struct arena *a);       /* what it adds from here on lies in a */
 int exprs_vars(const struct exprs *x); /* ids handed out */
 struct var *var_new(struct exprs *x, enum var_kind kind, struct sym *name, enum dtype dtype,
                     struct span span);

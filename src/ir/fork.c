@@ -1,9 +1,8 @@
 /* fork.c: a second module with the same program, which goes its own way from here.
  *
  * What passes change in place is copied: functions, kernels, statements, buffers, and with these
- * the expressions that load from them. Variables and all other expressions never change and are
- * shared; the tables that find them and names are copied, so that ids and names go on as if there
- * were no other module, also where another thread works on that. */
+ * the expressions that load from them. Variables and all other expressions are shared; the table
+ * that finds them is copied, so that ids and names go on as if there were no other module. */
 #include "ir/internal.h"
 #include "ir/tile.h"
 
@@ -127,7 +126,6 @@ struct module *module_fork(const struct module *m) {
     struct module *n = arena_make(m->arena, struct module);
     struct forking f = {.m = n};
     *n = *m;
-    n->names = interns_fork(m->names);
     n->exprs = exprs_fork(m->exprs);
     n->answers = arena_make(m->arena, struct answers);
     *n->answers = *m->answers;
@@ -136,13 +134,6 @@ struct module *module_fork(const struct module *m) {
     for (int i = 0; i < n->functions.count; i++)
         n->functions.at[i] = fork_function(n, m->functions.at[i]);
     return n;
-}
-
-void module_move(struct module *m, struct arena *a, struct diag *d) {
-    m->arena = a;
-    m->diag = d;
-    interns_move(m->names, a);
-    exprs_move(m->exprs, a);
 }
 
 struct module *module_for(const struct module *m, const struct target *t) {

@@ -268,9 +268,6 @@ const char *module_target_name(const struct module *m);
 /* -- fork.c ------------------------------------------------------------------------------------------ */
 /* The program once more, to go its own way from here (up to SCHEDULED). */
 struct module *module_fork(const struct module *m);
-/* What is added to a fork from here on lies in `a`, what is reported of it goes to `d`: nothing is
- * written any more that another thread reads. */
-void module_move(struct module *m, struct arena *a, struct diag *d);
 /* The same finished program for a target that gives the same answers. */
 struct module *module_for(const struct module *m, const struct target *t);
 

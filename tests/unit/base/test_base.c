@@ -57,39 +57,6 @@ static void copies_end_in_nul(void **state) {
 /* -- Names
  * ------------------------------------------------------------------------------------------ */
 
-/* Blocks of every size, in use and full, outlive the arena that they came from. */
-static void joined_memory_lives_on(void **state) {
-    static const size_t sizes[] = {1, 100, 5000, 1 << 20, 3 << 20};
-    struct arena *other = arena_new_large();
-    unsigned char *memory[5], *mine = arena_alloc(*state, 10);
-    for (int i = 0; i < 5; i++) memset(memory[i] = arena_alloc(other, sizes[i]), i + 1, sizes[i]);
-    size_t sum = arena_bytes(*state) + arena_bytes(other);
-    arena_join(*state, other);
-    assert_int_equal(arena_bytes(*state), sum);
-    arena_join(*state, arena_new()); /* one that is empty */
-    memset(arena_alloc(*state, 100000), 9, 100000);
-    memset(mine, 9, 10);
-    for (int i = 0; i < 5; i++)
-        for (size_t k = 0; k < sizes[i]; k++) assert_int_equal(memory[i][k], i + 1);
-}
-
-static void forked_names_go_their_own_way(void **state) {
-    struct interns *names = interns_new(*state);
-    struct sym *old = intern_text(names, "old");
-    struct interns *fork = interns_fork(names);
-    struct arena *other = arena_new();
-    interns_move(fork, other);
-    assert_ptr_equal(intern_text(fork, "old"), old);
-    struct sym *here = intern_text(names, "here"), *there = intern_text(fork, "there");
-    assert_int_equal(here->id, there->id); /* as if each were alone */
-    for (int i = 0; i < 1000; i++)
-        intern_text(fork, arena_printf(*state, "many%d", i)); /* it grows */
-    assert_ptr_equal(intern_text(fork, "there"), there);
-    assert_ptr_not_equal(intern_text(names, "there"), there);
-    assert_ptr_equal(intern_text(names, "here"), here);
-    arena_join(*state, other);
-}
-
 static void equal_names_are_equal_pointers(void **state) {
     struct interns *names = interns_new(*state);
     struct sym *first[5000];
@@ -313,8 +280,6 @@ int main(void) {
         T(arena_gives_zeroed_aligned_memory),
         T(vectors_keep_their_items),
         T(copies_end_in_nul),
-        T(joined_memory_lives_on),
-        T(forked_names_go_their_own_way),
         T(equal_names_are_equal_pointers),
         T(positions_and_lines),
         T(spans_join),

@@ -279,41 +279,6 @@ static void promoted_warnings_stay_errors(void **state) {
     assert_int_equal(diag_errors(d), 1);
 }
 
-/* What was reported beside comes behind what is there, notes with it, choices and limits obeyed. */
-static void reports_from_beside_join(void **state) {
-    struct diag *d = on(state, "x y z\n");
-    diag_set(d, "stages", DIAG_OFF);
-    diag_set_limit(d, 2);
-    struct arena *other = arena_new();
-    struct diag *n = diag_fork(d, other);
-    diag_report(d, (struct span){0, 1}, E0101, "both say");
-    diag_report(n, (struct span){0, 1}, E0101, "both say");
-    diag_note(n, (struct span){4, 5}, "lost with its twin");
-    diag_report(n, (struct span){0, 1}, W_STAGES, "switched off");
-    diag_report(n, (struct span){2, 3}, E0102, "only beside");
-    diag_note(n, (struct span){4, 5}, "with a note");
-    assert_int_equal(diag_errors(d), 1);
-    assert_int_equal(diag_errors(n), 2);
-    int mark = diag_mark(d);
-    diag_join(d, n);
-    arena_join(*state, other);
-    assert_int_equal(diag_errors(d), 3); /* the twin counts as dropped */
-    assert_true(diag_full(d));
-    assert_string_equal(text_of(state, d), "f.tile:1:1: error: both say [E0101]\n"
-                                           "    1 | x y z\n"
-                                           "      | ^\n"
-                                           "f.tile:1:3: error: only beside [E0102]\n"
-                                           "    1 | x y z\n"
-                                           "      |   ^\n"
-                                           "f.tile:1:5: note: with a note\n"
-                                           "    1 | x y z\n"
-                                           "      |     ^\n"
-                                           "2 errors; the limit of errors is reached\n");
-    diag_demote(d, mark, W_ARCH, "left out: ");
-    assert_int_equal(diag_errors(d), 1);
-    assert_non_null(strstr(text_of(state, d), "warning: left out: only beside [-Warch]"));
-}
-
 static void codes_are_found_by_their_text(void **state) {
     (void)state;
     for (int i = 0; i < DIAG_CODE_COUNT; i++) {
@@ -340,7 +305,6 @@ int main(void) {
         T(demoted_errors_come_back_once),
         T(demoted_errors_can_be_switched_off),
         T(promoted_warnings_stay_errors),
-        T(reports_from_beside_join),
         T(codes_are_found_by_their_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -168,9 +168,43 @@ static void edits_lists(void **state) {
     arena_free(w.a);
 }
 
+/* -- programs that go their own way ------------------------------------------------------------ */
+static const char *program_text(struct world *w, const struct module *m) {
+    struct text out = text_new(w->a);
+    tile_print(&out, m);
+    return out.at;
+}
+
+/* What a pass decides of a loop for one program is not seen by another, whose variables it shares.
+ */
+static void forks_decide_for_themselves(void **state) {
+    (void)state;
+    struct world w = world_new();
+    struct module *m, *n;
+    struct stmt *loop = first_of(&w,
+                                 "for serial k:index[0,3] = 0 .. 4 {\n map [i:index = 64] {\n "
+                                 "store T[i] = S[k, i]\n }\n }\n",
+                                 &m);
+    const char *before = program_text(&w, m);
+    n = module_fork(m);
+    assert_string_equal(program_text(&w, n), before);
+    struct stmt *other = n->functions.at[0]->kernels.at[0]->body.first;
+    loop_set_unrolled(n, other, true);
+    assert_true(other->loop.var->unrolled);
+    assert_false(loop->loop.var->unrolled);
+    assert_string_equal(program_text(&w, m), before);
+    assert_string_not_equal(program_text(&w, n), before);
+    loop_set_unrolled(n, other, false);
+    assert_string_equal(program_text(&w, n), before);
+    const struct var *v = other->loop.var;
+    loop_set_unrolled(n, other, false);
+    assert_ptr_equal(other->loop.var, v);
+    arena_free(w.a);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(finds_accesses),
-                                       cmocka_unit_test(copies_as_maps),
-                                       cmocka_unit_test(edits_lists)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(finds_accesses), cmocka_unit_test(copies_as_maps),
+        cmocka_unit_test(edits_lists), cmocka_unit_test(forks_decide_for_themselves)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
