@@ -140,15 +140,6 @@ static struct expr *fitted(struct turns *t, const struct fit *f) {
     return expr_binary(x, FN_ADD, sum, expr_binary(x, FN_MUL, digit, expr_index(x, f->factor)));
 }
 
-static void append_all(struct kblock *to, const struct kblock *from) {
-    if (!from->first) return;
-    if (to->last)
-        to->last->next = from->first;
-    else
-        to->first = from->first;
-    to->last = from->last;
-}
-
 static void append_copies(struct turns *t, const struct reads *r, struct copying *c,
                           struct kblock *body) {
     for (int copy = 0; copy < r->count; copy++) {
@@ -166,7 +157,7 @@ static void append_copies(struct turns *t, const struct reads *r, struct copying
             branch->branch.then = one;
             one = (struct kblock){branch, branch};
         }
-        append_all(body, &one);
+        block_splice(body, &one);
     }
 }
 
@@ -284,9 +275,9 @@ static void join_branches(struct kblock *b) {
         } else if (expr_is_int(s->branch.test, &known)) {
             struct kblock *taken = known ? &s->branch.then : &s->branch.otherwise;
             join_branches(taken);
-            append_all(&out, taken);
+            block_splice(&out, taken);
         } else if (share_test(out.last, s)) {
-            append_all(&out.last->branch.then, &s->branch.then);
+            block_splice(&out.last->branch.then, &s->branch.then);
             join_branches(&out.last->branch.then);
         } else {
             join_branches(&s->branch.then);
@@ -328,7 +319,7 @@ static void sink(struct turns *t, struct copying *c, struct kblock *body) {
             struct kblock one = {&alone, &alone};
             alone.next = NULL;
             one = copy_block(c, &one);
-            append_all(body, &one);
+            block_splice(body, &one);
         }
     }
     t->sunk = body->last != body->first;
@@ -401,11 +392,11 @@ bool turns_build(struct turns *t, struct kblock *b) {
     kblock_append(&body, own);
     sink(t, &c, &body);
     struct kblock turn = copy_block(&c, rolled_body(&t->nest));
-    append_all(&body, &turn);
+    block_splice(&body, &turn);
     append_tops(&c, &body);
     if (c.fails || c.built != t->follows) return false;
     name_block(&n, &body);
     join_branches(&body);
-    append_all(&n.head, &body);
+    block_splice(&n.head, &body);
     return put_in_place(t, b, n.head);
 }
