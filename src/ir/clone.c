@@ -33,18 +33,9 @@ struct cloning {
     VEC(struct expr *) to;
 };
 
-static struct var *var_like(struct module *m, const struct var *v) {
-    struct var *w = var_new(m->exprs, v->kind, v->name, v->dtype, v->span);
-    w->lo = v->lo;
-    w->hi = v->hi;
-    w->divisor = v->divisor;
-    w->unrolled = v->unrolled;
-    return w;
-}
-
 static struct var *renamed(struct cloning *c, struct var *v) {
     if (!v || v->kind == VAR_MUTABLE) return v;
-    struct var *w = var_like(c->m, v);
+    struct var *w = var_like(c->m->exprs, v);
     vec_push(c->m->arena, &c->from, v);
     vec_push(c->m->arena, &c->to, expr_var(c->m->exprs, w));
     return w;
@@ -97,7 +88,7 @@ struct block block_clone(struct module *m, const struct block *b) {
 void loop_set_unrolled(struct module *m, struct stmt *loop, bool unrolled) {
     struct var *from = loop->loop.var;
     if (from->unrolled == unrolled) return;
-    loop->loop.var = var_like(m, from);
+    loop->loop.var = var_like(m->exprs, from);
     loop->loop.var->unrolled = unrolled;
     block_substitute(m, &loop->loop.body, 1, &from,
                      (struct expr *[]){expr_var(m->exprs, loop->loop.var)});

@@ -68,6 +68,15 @@ struct var *var_new(struct exprs *x, enum var_kind kind, struct sym *name, enum 
     return v;
 }
 
+struct var *var_like(struct exprs *x, const struct var *v) {
+    struct var *w = var_new(x, v->kind, v->name, v->dtype, v->span);
+    w->lo = v->lo;
+    w->hi = v->hi;
+    w->divisor = v->divisor;
+    w->unrolled = v->unrolled;
+    return w;
+}
+
 /* -- the table
  * ------------------------------------------------------------------------------------- */
 static uint64_t payload_bits(const struct expr *e) {

@@ -115,6 +115,7 @@ struct exprs *exprs_fork(const struct exprs *x); /* what one adds from here on t
 int exprs_vars(const struct exprs *x); /* ids handed out */
 struct var *var_new(struct exprs *x, enum var_kind kind, struct sym *name, enum dtype dtype,
                     struct span span);
+struct var *var_like(struct exprs *x, const struct var *v); /* another one of which the same is known */
 
 struct expr *expr_int(struct exprs *x, int64_t value, enum dtype dtype);
 struct expr *expr_index(struct exprs *x, int64_t value); /* expr_int of type INDEX */

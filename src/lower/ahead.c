@@ -253,13 +253,9 @@ static void rename_statement(struct kstmt *s, void *data) {
 }
 
 static void rename_loop(struct lowering *l, struct kstmt *loop) {
-    struct var *old = loop->loop.var,
-               *v = var_new(l->x, VAR_LOOP, old->name, old->dtype, old->span);
+    struct var *old = loop->loop.var, *v = var_like(l->x, old);
     struct renaming r = {l->x, old, NULL};
 
-    v->lo = old->lo;
-    v->hi = old->hi;
-    v->divisor = old->divisor;
     v->unrolled = true;
     r.to = expr_var(l->x, v);
     loop->loop.var = v;

@@ -54,11 +54,7 @@ static void clip_by(struct lowering *l, const struct affine *a) {
 
     if (a->count != 1 || a->atom[0]->kind != EXPR_VAR || (c != 1 && c != -1)) return;
     v = a->atom[0]->var;
-    n = var_new(l->x, v->kind, v->name, v->dtype, v->span);
-    n->lo = v->lo;
-    n->hi = v->hi;
-    n->divisor = v->divisor;
-    n->unrolled = v->unrolled;
+    n = var_like(l->x, v);
     if (c == 1 && -a->constant < n->hi) n->hi = -a->constant;
     if (c == -1 && a->constant > n->lo) n->lo = a->constant;
     if (n->lo <= n->hi) vec_push(l->m->arena, &l->clips, ((struct clip){v, expr_var(l->x, n)}));
